@@ -23,6 +23,8 @@ static const char *const sentence[VMPT_E_NR] = {
 	[VMPT_E_SYNC] = "no PSB to start from",
 	[VMPT_E_GAP] = "data lost by the recorder",
 	[VMPT_E_CUT] = "packet cut by the PSB after it",
+	[VMPT_E_VERSION] =
+		"the program was compiled with the headers of another version of the library",
 };
 
 static const char *const vmm_sentence[VMPT_E_VMM_END - VMPT_E_VMM] = {

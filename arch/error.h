@@ -34,7 +34,10 @@ enum vmpt_error {
 	VMPT_E_SYNC, /* no PSB before these bytes: where packets start is not known */
 	VMPT_E_GAP,  /* the recorder lost data before this byte */
 	VMPT_E_CUT,  /* a packet lost its last bytes: a PSB begins inside it */
-	VMPT_E_NR,   /* end of those that can be an index */
+	/* Use of an interface, too; here, so that those before keep their numbers */
+	VMPT_E_VERSION, /* the program was compiled with headers of another version of the library
+			 */
+	VMPT_E_NR,	/* end of those that can be an index */
 	/*
 	 * Virtualization (vmm-lib/). A VMM's callbacks return errno values, and calls return those
 	 * unchanged: these codes are above all of them (a kernel's end at 4095), so none is
@@ -52,11 +55,13 @@ enum vmpt_error {
 	VMPT_E_VMM_END	     /* end of the range */
 };
 
+#pragma GCC visibility push(default)
 /*
  * A sentence in English for @err, an error code of either sign. Never NULL;
  * static memory.
  */
 const char *vmpt_strerror(int err);
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

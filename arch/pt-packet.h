@@ -246,7 +246,9 @@ struct vmpt_pt_desc {
 extern const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS];
 
 /* The name of a kind, "?" if there is none. Static memory. */
+#pragma GCC visibility push(default)
 const char *vmpt_pt_name(unsigned int kind);
+#pragma GCC visibility pop
 
 /* The name of a CFE, EVD, BBP type or of a BIP item; NULL if reserved. Tables 33-45, 33-47, 33-50,
  * 33-51 */
@@ -291,7 +293,9 @@ int vmpt_pt_encode(struct vmpt_pt_packet *pkt, u8 *buf, size_t len, unsigned int
  * Print @pkt as text, "PIP cr3=0x1628b000 nr", NUL-terminated and truncated to @len. Returns the
  * length it needs without the NUL.
  */
+#pragma GCC visibility push(default)
 size_t vmpt_pt_print(const struct vmpt_pt_packet *pkt, char *buf, size_t len);
+#pragma GCC visibility pop
 
 /*
  * Print what is wrong at @bytes, of which @n can be read, with the bytes themselves: "unknown

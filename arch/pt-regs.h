@@ -132,7 +132,9 @@ enum vmpt_gp_reason {
 };
 
 /* A short sentence; static memory, never NULL. */
+#pragma GCC visibility push(default)
 const char *vmpt_gp_reason(enum vmpt_gp_reason why);
+#pragma GCC visibility pop
 
 /* Whether @msr is one of 560H, 561H, 570H–572H, 580H–587H. */
 bool vmpt_pt_is_msr(u32 msr);

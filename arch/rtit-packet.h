@@ -121,7 +121,9 @@ struct vmpt_rtit_desc {
 extern const struct vmpt_rtit_desc vmpt_rtit_table[VMPT_RTIT_KINDS];
 
 /* The name of a kind, "?" if there is none. Static memory. */
+#pragma GCC visibility push(default)
 const char *vmpt_rtit_name(unsigned int kind);
+#pragma GCC visibility pop
 
 /*
  * Decode the packet at @buf, of which @len bytes may be read. @cycle_acc: RTIT_CTL.Cycle_Acc was
@@ -140,7 +142,9 @@ int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len);
  * Print as text, "TIP cnt=1 zext lip=0x401000 +12"; truncated to @len, NUL-terminated. Returns the
  * length needed without the NUL.
  */
+#pragma GCC visibility push(default)
 size_t vmpt_rtit_print(const struct vmpt_rtit_packet *pkt, char *buf, size_t len);
+#pragma GCC visibility pop
 
 /* ---- parts of packets ---- */
 

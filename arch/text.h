@@ -26,15 +26,37 @@ static inline void put_str(struct text *t, const char *s)
 		put_char(t, *s++);
 }
 
+/* *v / @base, and the remainder. 16 bits at a time: a processor of 32 bits has no division of 64.
+ */
+static inline unsigned int divide_by(u64 *v, unsigned int base)
+{
+	u32 rest = 0, part;
+	u64 quotient = 0;
+	int i;
+
+	for (i = *v >> 32 ? 48 : 16; i >= 0; i -= 16) {
+		part = rest << 16 | (u16)(*v >> i);
+		quotient |= (u64)(part / base) << i;
+		rest = part % base;
+	}
+	*v = quotient;
+	return rest;
+}
+
 /* @v in base @base, 2 to 16, with at least @least digits. */
 static inline void put_number(struct text *t, u64 v, unsigned int base, unsigned int least)
 {
 	char digits[64];
-	unsigned int n = 0;
+	unsigned int n = 0, digit;
 
 	do {
-		digits[n++] = "0123456789abcdef"[v % base];
-		v /= base;
+		if (base == 16) {
+			digit = v & 15;
+			v >>= 4;
+		} else {
+			digit = divide_by(&v, base);
+		}
+		digits[n++] = "0123456789abcdef"[digit];
 	} while (v || n < least);
 	while (n)
 		put_char(t, digits[--n]);

@@ -13,7 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#if __STDC_HOSTED__ || defined(__has_include) && __has_include(<string.h>)
 #include <string.h>
+#else
+#include "arch/mem.h"
+#endif
 
 /*
  * A program that has u8 to u64 and s8 to s64 of its own (typedef __u64 u64) defines
@@ -31,6 +35,17 @@ typedef int32_t s32;
 typedef int64_t s64;
 #endif
 #endif
+
+/*
+ * The interface that a header describes, as one number: a version and the sizes of its structs. The
+ * calls that begin something are macros that add it, as zlib's deflateInit() does:
+ * vmpt_vcpu_init(...) is vmpt_vcpu_init_abi(..., VMPT_VCPU_ABI). The library returns
+ * -VMPT_E_VERSION where its own number differs, and touches nothing.
+ */
+#define VMPT_ABI_VERSION	1
+#define VMPT_ABI_ADD(abi, type) ((abi)*0x100000001b3ULL ^ sizeof(type))
+#define VMPT_ABI2(a, b)		VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI_VERSION, a), b)
+#define VMPT_ABI4(a, b, c, d)	VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI2(a, b), c), d)
 
 #define VMPT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

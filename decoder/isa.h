@@ -47,6 +47,8 @@ static inline void slice_add_cr3(struct vmpt_slice *slice, u64 cr3)
 {
 	u32 i;
 
+	if (slice->cr3_count > VMPT_SLICE_CR3S)
+		return;
 	for (i = 0; i < slice->cr3_count && i < VMPT_SLICE_CR3S; i++)
 		if (slice->cr3[i] == cr3)
 			return;

@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- a time and its bound ---- */
 
@@ -186,12 +187,18 @@ struct vmpt_clocks_options {
 	u64 near_tsc;
 };
 
+#define VMPT_CLOCK_ABI                                                                           \
+	VMPT_ABI4(struct vmpt_clocks_options, struct vmpt_timed_batch, struct vmpt_clock_counts, \
+		  struct vmpt_epoch)
+
 /*
  * Walk all @count @streams once and determine rates, pairs and epochs. The streams and the trace
  * must outlive the clocks. 0 or a negative error.
  */
-int vmpt_clocks_open(struct vmpt_clocks **clocks, const struct vmpt_stream *const *streams,
-		     size_t count, const struct vmpt_clocks_options *options);
+int vmpt_clocks_open_abi(struct vmpt_clocks **clocks, const struct vmpt_stream *const *streams,
+			 size_t count, const struct vmpt_clocks_options *options, u64 abi);
+#define vmpt_clocks_open(clocks, streams, count, options) \
+	vmpt_clocks_open_abi(clocks, streams, count, options, VMPT_CLOCK_ABI)
 void vmpt_clocks_close(struct vmpt_clocks *clocks);
 
 /* What the time line is. */
@@ -240,6 +247,7 @@ void vmpt_timed_close(struct vmpt_timed *timed);
 int vmpt_timed_next(struct vmpt_timed *timed, struct vmpt_timed_batch *batch);
 const struct vmpt_clock_counts *vmpt_timed_counts(const struct vmpt_timed *timed);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

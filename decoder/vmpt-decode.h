@@ -19,6 +19,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- traces and their streams ---- */
 
@@ -89,6 +90,11 @@ struct vmpt_diag {
 
 struct vmpt_trace;
 
+#define VMPT_DECODE_ABI                                                                    \
+	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_stream, struct vmpt_batch, struct vmpt_options, \
+			       struct vmpt_slice),                                         \
+		     struct vmpt_trace_info)
+
 /* CPUs and threads of a perf.data; Linux has at most 8,192 CPUs. What has more is incomplete. */
 #define VMPT_PERF_STREAMS 8192u
 /* perf's own events shrink to a tenth or a twentieth. */
@@ -115,14 +121,24 @@ struct vmpt_trace;
  * Returns 0, or a negative error with @diag filled (may be NULL). With 0 its text is
  * empty, or says what could not be read if the info has incomplete set.
  */
-int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct vmpt_diag *diag);
+int vmpt_trace_open_abi(struct vmpt_trace **trace, const char *path, int cpu,
+			struct vmpt_diag *diag, u64 abi);
+#define vmpt_trace_open(trace, path, cpu, diag) \
+	vmpt_trace_open_abi(trace, path, cpu, diag, VMPT_DECODE_ABI)
 /* A raw file of PT bytes. */
-int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
-			struct vmpt_diag *diag);
+int vmpt_trace_open_raw_abi(struct vmpt_trace **trace, const char *path, int cpu,
+			    struct vmpt_diag *diag, u64 abi);
+#define vmpt_trace_open_raw(trace, path, cpu, diag) \
+	vmpt_trace_open_raw_abi(trace, path, cpu, diag, VMPT_DECODE_ABI)
 /* A raw file of RTIT bytes. */
-int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
-			 struct vmpt_diag *diag);
-int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
+int vmpt_trace_open_rtit_abi(struct vmpt_trace **trace, const char *path, int cpu,
+			     struct vmpt_diag *diag, u64 abi);
+#define vmpt_trace_open_rtit(trace, path, cpu, diag) \
+	vmpt_trace_open_rtit_abi(trace, path, cpu, diag, VMPT_DECODE_ABI)
+int vmpt_trace_open_perf_abi(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag,
+			     u64 abi);
+#define vmpt_trace_open_perf(trace, path, diag) \
+	vmpt_trace_open_perf_abi(trace, path, diag, VMPT_DECODE_ABI)
 /*
  * Add another raw file as one more stream, of another CPU and of the same isa: -VMPT_E_INVAL if it
  * proves to be of the other isa. After vmpt_trace_open_raw() and _rtit() that is not checked.
@@ -494,6 +510,7 @@ void vmpt_splitter_close(struct vmpt_splitter *split);
 /* The next slice; slices are contiguous. 1, 0 at the end, or a negative error. */
 int vmpt_split_next(struct vmpt_splitter *split, struct vmpt_slice *slice);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

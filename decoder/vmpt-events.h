@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum vmpt_event_kind {
 	VMPT_EVENT_SWITCH_IN,  /* .pid, .tid start to run on .cpu */
@@ -89,12 +90,18 @@ struct vmpt_names_options {
 	size_t given_count;
 };
 
+#define VMPT_NAMES_ABI                                                               \
+	VMPT_ABI4(struct vmpt_names_options, struct vmpt_vm_name, struct vmpt_event, \
+		  struct vmpt_given_thread)
+
 /*
  * Match runs of guests with events: while a guest runs on a CPU, the thread there is that of the
  * last kvm:kvm_entry, or the one switched in last. On a CPU without either event runs have no name.
  * 0 or -VMPT_E_NOMEM.
  */
-int vmpt_names_open(struct vmpt_names **names, const struct vmpt_names_options *options);
+int vmpt_names_open_abi(struct vmpt_names **names, const struct vmpt_names_options *options,
+			u64 abi);
+#define vmpt_names_open(names, options) vmpt_names_open_abi(names, options, VMPT_NAMES_ABI)
 void vmpt_names_close(struct vmpt_names *names);
 
 /*
@@ -118,6 +125,7 @@ const struct vmpt_vm_name *vmpt_names_list(const struct vmpt_names *names, size_
 /* NULL: it has no name at that time. */
 const struct vmpt_vm_name *vmpt_names_at(const struct vmpt_names *names, u64 vmcs, u64 tsc);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /*
  * With more VMCSs than this on a CPU, slices of the rest are not written. MTC and CBR of others
@@ -109,13 +110,18 @@ struct vmpt_extract_ops {
 	int (*slice)(void *opaque, const struct vmpt_extracted *slice);
 };
 
+#define VMPT_EXTRACT_ABI VMPT_ABI2(struct vmpt_extract_options, struct vmpt_extracted)
+
 /*
  * Split @stream. Returns 0, a negative error, or the first nonzero value that one of
  * @ops returned, which ends it.
  */
-int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
-		 const struct vmpt_extract_ops *ops, void *opaque);
+int vmpt_extract_abi(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
+		     const struct vmpt_extract_ops *ops, void *opaque, u64 abi);
+#define vmpt_extract(stream, options, ops, opaque) \
+	vmpt_extract_abi(stream, options, ops, opaque, VMPT_EXTRACT_ABI)
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /*
  * The bound assumes that no 256 MTCs in a row are lost in one overflow (4.2.12) and that two STSs
@@ -74,6 +75,7 @@ void vmpt_rtit_clock_init(struct vmpt_rtit_clock *clock, u32 tsc_ratio);
  * ignored (E7). Nonzero payloads of CYCs are one too low (E6): 1 is added to each. */
 void vmpt_rtit_clock_feed(struct vmpt_rtit_clock *clock, const struct vmpt_packet *pkt);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum vmpt_span_kind {
 	VMPT_SPAN_HOST,
@@ -103,14 +104,20 @@ struct vmpt_timeline_options {
 	void *guess_opaque;
 };
 
+#define VMPT_TIMELINE_ABI                                                           \
+	VMPT_ABI4(struct vmpt_timeline_options, struct vmpt_span, struct vmpt_exit, \
+		  struct vmpt_exit_place)
+
 /*
  * @streams as given to vmpt_clocks_open(), all of them; they, @clocks and what @options points to
  * must outlive the timeline. 0, -VMPT_E_NOMEM, -VMPT_E_INVAL, or -VMPT_E_UNSUPPORTED for RTIT,
  * which does not show VM exits.
  */
-int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
-		       const struct vmpt_stream *const *streams, size_t count,
-		       const struct vmpt_timeline_options *options);
+int vmpt_timeline_open_abi(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
+			   const struct vmpt_stream *const *streams, size_t count,
+			   const struct vmpt_timeline_options *options, u64 abi);
+#define vmpt_timeline_open(timeline, clocks, streams, count, options) \
+	vmpt_timeline_open_abi(timeline, clocks, streams, count, options, VMPT_TIMELINE_ABI)
 void vmpt_timeline_close(struct vmpt_timeline *timeline);
 
 /*
@@ -124,6 +131,7 @@ int vmpt_timeline_next(struct vmpt_timeline *timeline, struct vmpt_span *span);
 /* For example "EPT violation"; NULL for a number that is not in the manual. */
 const char *vmpt_exit_reason_name(unsigned int reason);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -15,14 +15,14 @@ static void normal(struct vmpt_unit *unit, enum cofi cofi, bool taken, u64 targe
 		break;
 	case COFI_TNT:
 	case COFI_RET_TNT:
-		unit_tnt(unit, taken);
+		vmpt_model_tnt(unit, taken);
 		break;
 	case COFI_TIP:
-		unit_tip(unit, target, true);
+		vmpt_model_tip(unit, target, true);
 		break;
 	case COFI_RET:
 		/* An uncompressed RET is not deferred (33.4.2.2). */
-		unit_tip(unit, target, false);
+		vmpt_model_tip(unit, target, false);
 		break;
 	}
 }
@@ -37,24 +37,24 @@ static void ranged(struct vmpt_unit *unit, enum cofi cofi, bool taken, u64 targe
 	/* Not taken: execution goes on after the branch, filters are not checked (33.2.5.3). */
 	if (cofi == COFI_TNT && !taken) {
 		if (before)
-			unit_tnt(unit, false);
+			vmpt_model_tnt(unit, false);
 		return;
 	}
-	stop = unit_in_stop(unit, target);
-	unit->filter_en = !stop && unit_filter(unit, target);
-	unit_update(unit);
+	stop = vmpt_model_in_stop(unit, target);
+	unit->filter_en = !stop && vmpt_model_filter(unit, target);
+	vmpt_model_update(unit);
 	if (before && unit->packet_en) {
 		normal(unit, cofi, taken, target);
 	} else if (before) {
 		if (cofi == COFI_TNT)
-			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+			vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 		else
-			unit_emit_ip(unit, VMPT_PT_TIP_PGD, target);
+			vmpt_model_emit_ip(unit, VMPT_PT_TIP_PGD, target);
 	} else {
-		unit_emit_target(unit, false, target);
+		vmpt_model_emit_target(unit, false, target);
 	}
 	if (stop)
-		unit_trace_stop(unit);
+		vmpt_model_trace_stop(unit);
 }
 
 static inline void branch(struct vmpt_unit *unit, enum cofi cofi, bool taken, u64 target)

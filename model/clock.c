@@ -17,29 +17,29 @@ static u64 tsc_now(const struct vmpt_unit *unit)
 	return tsc + unit->vmx.tsc_offset;
 }
 
-void unit_emit_time(struct vmpt_unit *unit)
+void vmpt_model_emit_time(struct vmpt_unit *unit)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC };
 
 	if (!(unit->regs.ctl & VMPT_CTL_TSC_EN))
 		return;
 	pkt.tsc.tsc = tsc_now(unit) & vmpt_mask64(56);
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	if (!(unit->regs.ctl & VMPT_CTL_MTC_EN))
 		return;
 	memset(&pkt, 0, sizeof(pkt));
 	pkt.kind = VMPT_PT_TMA;
 	pkt.tma.ctc = unit->now.art & 0xffff;
 	pkt.tma.fast_counter = unit->now.fast > 0x1ff ? 0x1ff : unit->now.fast;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
-void unit_emit_cbr(struct vmpt_unit *unit)
+void vmpt_model_emit_cbr(struct vmpt_unit *unit)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_CBR };
 
 	pkt.cbr.ratio = unit->now.cbr;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
 /* Cycles that must pass between two CYCs (33.3.6.3). */
@@ -56,10 +56,10 @@ static void send_cyc(struct vmpt_unit *unit, u64 cycles)
 
 	pkt.cyc.cycles = cycles;
 	unit->cyc_at = unit->now.cycles;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
-void unit_cyc(struct vmpt_unit *unit)
+void vmpt_model_cyc(struct vmpt_unit *unit)
 {
 	u64 cycles = unit->now.cycles - unit->cyc_at;
 
@@ -73,7 +73,7 @@ void vmpt_unit_cyc(struct vmpt_unit *unit)
 	u64 cycles = unit->now.cycles - unit->cyc_at;
 
 	if (unit->trigger_en && !unit->in_overflow && unit->regs.ctl & VMPT_CTL_CYC_EN && cycles) {
-		unit_flush_tnt(unit);
+		vmpt_model_flush_tnt(unit);
 		send_cyc(unit, cycles);
 	}
 }
@@ -89,16 +89,16 @@ static void send_mtcs(struct vmpt_unit *unit)
 
 	if (now - unit->mtc_at > MTC_MAX) {
 		unit->mtc_at = now;
-		unit_emit_time(unit);
+		vmpt_model_emit_time(unit);
 		return;
 	}
 	while (unit->mtc_at != now && unit->trigger_en) {
 		pkt.mtc.ctc = ++unit->mtc_at & 0xff;
-		unit_emit(unit, &pkt);
+		vmpt_model_emit(unit, &pkt);
 	}
 }
 
-void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_now *now)
+void vmpt_model_pass_time(struct vmpt_unit *unit, const struct vmpt_now *now)
 {
 	unit->now = *now;
 	if (unit->trigger_en && unit->regs.ctl & VMPT_CTL_MTC_EN)
@@ -107,7 +107,7 @@ void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_now *now)
 
 void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_now *now)
 {
-	unit_pass_time(unit, now);
+	vmpt_model_pass_time(unit, now);
 	if (unit->trigger_en)
 		unit_after_no_ip(unit);
 }
@@ -116,7 +116,7 @@ void vmpt_unit_frequency(struct vmpt_unit *unit, u8 cbr)
 {
 	unit->now.cbr = cbr;
 	if (unit->trigger_en)
-		unit_emit_cbr(unit);
+		vmpt_model_emit_cbr(unit);
 }
 
 void vmpt_unit_clock_resumed(struct vmpt_unit *unit)
@@ -126,6 +126,6 @@ void vmpt_unit_clock_resumed(struct vmpt_unit *unit)
 	if (!unit->trigger_en)
 		return;
 	unit->mtc_at = unit->now.art >> freq;
-	unit_emit_time(unit);
-	unit_emit_cbr(unit);
+	vmpt_model_emit_time(unit);
+	vmpt_model_emit_cbr(unit);
 }

@@ -5,7 +5,7 @@
  */
 #include "model/emit.h"
 
-/* Packets that a CYC precedes (33.3.6, and 33.4.2.23 for MWAIT). TNT: see unit_tnt(). */
+/* Packets that a CYC precedes (33.3.6, and 33.4.2.23 for MWAIT). TNT: see vmpt_model_tnt(). */
 static bool cyc_eligible(unsigned int kind)
 {
 	switch (kind) {
@@ -50,7 +50,7 @@ static void take_output_events(struct vmpt_unit *unit)
 		unit->tnt_bits = 0;
 		unit->tnt_count = 0;
 		unit->tip_count = 0;
-		unit_update(unit);
+		vmpt_model_update(unit);
 	}
 }
 
@@ -213,7 +213,7 @@ static void send_tnt(struct vmpt_unit *unit)
 	store(unit, &pkt, 0);
 }
 
-void unit_flush_tnt(struct vmpt_unit *unit)
+void vmpt_model_flush_tnt(struct vmpt_unit *unit)
 {
 	unsigned int i, n = unit->tip_count;
 
@@ -228,32 +228,32 @@ void unit_flush_tnt(struct vmpt_unit *unit)
 		put_ip(unit, VMPT_PT_TIP, unit->tips[i]);
 }
 
-void unit_tnt(struct vmpt_unit *unit, bool taken)
+void vmpt_model_tnt(struct vmpt_unit *unit, bool taken)
 {
 	if (unit->regs.ctl & VMPT_CTL_DIS_TNT || unit->in_overflow)
 		return;
 	/* The CYC of a TNT is the time of its first branch (33.3.6.2). */
 	if (!unit->tnt_count && unit->regs.ctl & VMPT_CTL_CYC_EN)
-		unit_cyc(unit);
+		vmpt_model_cyc(unit);
 	unit->tnt_bits = unit->tnt_bits << 1 | taken;
 	if (++unit->tnt_count == unit->tnt_max)
-		unit_flush_tnt(unit);
+		vmpt_model_flush_tnt(unit);
 }
 
 /*
  * Deferred only after pending TNT bits (33.4.2.3): without them there is nothing to
  * gain, and with CYC each packet has a time of its own.
  */
-void unit_tip(struct vmpt_unit *unit, u64 target, bool deferrable)
+void vmpt_model_tip(struct vmpt_unit *unit, u64 target, bool deferrable)
 {
 	if (deferrable && unit->config.options.deferred_tips && unit->tnt_count &&
 	    !(unit->regs.ctl & VMPT_CTL_CYC_EN) && !unit->in_overflow) {
 		unit->tips[unit->tip_count++] = target;
 		if (unit->tip_count == VMPT_UNIT_TIPS)
-			unit_flush_tnt(unit);
+			vmpt_model_flush_tnt(unit);
 		return;
 	}
-	unit_emit_ip(unit, VMPT_PT_TIP, target);
+	vmpt_model_emit_ip(unit, VMPT_PT_TIP, target);
 }
 
 /* ---- all others ---- */
@@ -262,35 +262,35 @@ static void before(struct vmpt_unit *unit, unsigned int kind)
 {
 	/* Timing packets may be anywhere (33.4.1), but a CYC gives the time of what follows. */
 	if (unit->tnt_count || unit->tip_count)
-		unit_flush_tnt(unit);
+		vmpt_model_flush_tnt(unit);
 	if (unit->regs.ctl & VMPT_CTL_CYC_EN && cyc_eligible(kind))
-		unit_cyc(unit);
+		vmpt_model_cyc(unit);
 }
 
-void unit_emit(struct vmpt_unit *unit, struct vmpt_pt_packet *pkt)
+void vmpt_model_emit(struct vmpt_unit *unit, struct vmpt_pt_packet *pkt)
 {
 	if (pkt->kind != VMPT_PT_CYC)
 		before(unit, pkt->kind);
 	store(unit, pkt, unit->block);
 }
 
-void unit_emit_kind(struct vmpt_unit *unit, unsigned int kind)
+void vmpt_model_emit_kind(struct vmpt_unit *unit, unsigned int kind)
 {
 	struct vmpt_pt_packet pkt = { .kind = (u8)kind };
 
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
-void unit_emit_ip(struct vmpt_unit *unit, unsigned int kind, u64 ip)
+void vmpt_model_emit_ip(struct vmpt_unit *unit, unsigned int kind, u64 ip)
 {
 	before(unit, kind);
 	if (!unit->in_overflow)
 		put_ip(unit, kind, ip);
 }
 
-void unit_emit_no_ip(struct vmpt_unit *unit, unsigned int kind)
+void vmpt_model_emit_no_ip(struct vmpt_unit *unit, unsigned int kind)
 {
 	struct vmpt_pt_packet pkt = { .kind = (u8)kind };
 
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }

@@ -16,7 +16,7 @@ static bool in_range(const struct vmpt_unit *unit, unsigned int n, u64 ip)
 	return ip >= unit->regs.addr[2 * n] && ip <= unit->regs.addr[2 * n + 1];
 }
 
-bool unit_filter(const struct vmpt_unit *unit, u64 ip)
+bool vmpt_model_filter(const struct vmpt_unit *unit, u64 ip)
 {
 	bool any = false;
 	unsigned int n;
@@ -31,7 +31,7 @@ bool unit_filter(const struct vmpt_unit *unit, u64 ip)
 	return !any;
 }
 
-bool unit_in_stop(const struct vmpt_unit *unit, u64 ip)
+bool vmpt_model_in_stop(const struct vmpt_unit *unit, u64 ip)
 {
 	unsigned int n;
 
@@ -42,12 +42,12 @@ bool unit_in_stop(const struct vmpt_unit *unit, u64 ip)
 	return false;
 }
 
-bool unit_context(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
+bool vmpt_model_context(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
 {
 	return !mode->enclave && vmpt_pt_context_en(&unit->regs, mode->cpl, mode->cr3, mode->pae);
 }
 
-void unit_update(struct vmpt_unit *unit)
+void vmpt_model_update(struct vmpt_unit *unit)
 {
 	u64 status = unit->regs.status & ~VMPT_STATUS_READ_ONLY;
 	bool packets = unit->trigger_en && unit->context_en && unit->filter_en && unit->branch_en;
@@ -109,7 +109,7 @@ static void load(struct vmpt_unit *unit)
 	unit->whole_ip = true;
 }
 
-void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
+void vmpt_model_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 {
 	struct vmpt_pt_regs *regs = &unit->regs;
 	bool pmi = regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PMI, psb, stop;
@@ -127,15 +127,15 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 	}
 	/* Without TriggerEn they stay as they were (33.2.6.3). */
 	if (unit->trigger_en) {
-		unit->context_en = unit_context(unit, &unit->mode);
-		unit->filter_en = unit_filter(unit, ip);
+		unit->context_en = vmpt_model_context(unit, &unit->mode);
+		unit->filter_en = vmpt_model_filter(unit, ip);
 	}
 	/* In a TraceStop region nothing is traced, not even this IP (33.4.2.9). */
-	stop = unit->trigger_en && unit->context_en && unit_in_stop(unit, ip);
+	stop = unit->trigger_en && unit->context_en && vmpt_model_in_stop(unit, ip);
 	unit->filter_en = unit->filter_en && !stop;
-	unit_update(unit);
+	vmpt_model_update(unit);
 	if (unit->trigger_en && unit->in_overflow)
-		unit_end_overflow(unit);
+		vmpt_model_end_overflow(unit);
 	if (pmi && unit->config.pmi)
 		unit->config.pmi(unit->config.opaque);
 	if (!unit->trigger_en)
@@ -146,35 +146,35 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 		bool packets = unit->packet_en;
 
 		unit->packet_en = false;
-		unit_psb(unit, ip);
+		vmpt_model_psb(unit, ip);
 		unit->packet_en = packets;
 	} else {
-		unit_emit_time(unit);
-		unit_emit_cbr(unit);
+		vmpt_model_emit_time(unit);
+		vmpt_model_emit_cbr(unit);
 	}
 	/* Table 33-52: each VM entry makes one with NR, unless concealed; a PSB+ may have it. */
 	if (unit->entry_pip && (!psb || unit->vmx.conceal_exec) && unit->context_en &&
 	    regs->ctl & VMPT_CTL_OS)
-		unit_emit_pip(unit, unit->mode.cr3, unit->mode.pae, true);
+		vmpt_model_emit_pip(unit, unit->mode.cr3, unit->mode.pae, true);
 	/* Table 33-59, row 11 */
 	if (unit->rsm && unit->context_en)
-		unit_emit_cfe(unit, VMPT_CFE_RSM, 0, false);
+		vmpt_model_emit_cfe(unit, VMPT_CFE_RSM, 0, false);
 	/* It binds to the TIP.PGE (33.4.2.8), whatever Table 33-56, case 1 says: docs/model.md */
 	if (unit->packet_en) {
 		if (mode_exec)
-			unit_emit_exec(unit);
-		unit_emit_ip(unit, VMPT_PT_TIP_PGE, ip);
+			vmpt_model_emit_exec(unit);
+		vmpt_model_emit_ip(unit, VMPT_PT_TIP_PGE, ip);
 	}
 	if (stop)
-		unit_trace_stop(unit);
+		vmpt_model_trace_stop(unit);
 }
 
-void unit_disable(struct vmpt_unit *unit)
+void vmpt_model_disable(struct vmpt_unit *unit)
 {
-	unit_flush_tnt(unit);
+	vmpt_model_flush_tnt(unit);
 	/* The loss is marked now or, if there is no room, when tracing goes on. */
 	if (unit->in_overflow)
-		unit_end_overflow(unit);
+		vmpt_model_end_overflow(unit);
 	vmpt_unit_flush(unit);
 	unit->trigger_en = false;
 	vmpt_pt_clear_trace_en(&unit->regs);
@@ -182,15 +182,15 @@ void unit_disable(struct vmpt_unit *unit)
 	unit->ret_depth = 0;
 }
 
-void unit_trace_stop(struct vmpt_unit *unit)
+void vmpt_model_trace_stop(struct vmpt_unit *unit)
 {
 	/* Signalled once the overflow has resolved (33.2.5.3): here, and tracing ceases. */
 	if (unit->in_overflow)
-		unit_end_overflow(unit);
-	unit_emit_kind(unit, VMPT_PT_TRACESTOP);
+		vmpt_model_end_overflow(unit);
+	vmpt_model_emit_kind(unit, VMPT_PT_TRACESTOP);
 	vmpt_unit_flush(unit);
 	unit->regs.status |= VMPT_STATUS_STOPPED;
 	unit->trigger_en = false;
 	unit->filter_en = false;
-	unit_update(unit);
+	vmpt_model_update(unit);
 }

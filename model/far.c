@@ -5,7 +5,7 @@
  */
 #include "model/emit.h"
 
-void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr)
+void vmpt_model_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_PIP };
 
@@ -13,7 +13,7 @@ void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr)
 	pkt.pip.cr3 = cr3 & vmpt_mask64(52) & (pae ? ~0x1fULL : ~0xfffULL);
 	pkt.pip.nr = nr;
 	unit->lost_pip = false; /* again true if it is lost in an overflow */
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
 #define EXEC_IF 4
@@ -27,7 +27,7 @@ static u8 exec_bits(const struct vmpt_unit *unit)
 	return (u8)(mode->cs_l | mode->cs_d << 1 | (has_if && mode->rflags_if ? EXEC_IF : 0));
 }
 
-void unit_emit_exec(struct vmpt_unit *unit)
+void vmpt_model_emit_exec(struct vmpt_unit *unit)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MODE_EXEC };
 	u8 bits = exec_bits(unit);
@@ -35,12 +35,12 @@ void unit_emit_exec(struct vmpt_unit *unit)
 	pkt.exec.cs_l = bits & 1;
 	pkt.exec.cs_d = bits >> 1 & 1;
 	pkt.exec.rflags_if = bits >> 2;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	if (!unit->in_overflow)
 		unit->last_exec = bits;
 }
 
-void unit_sync_exec(struct vmpt_unit *unit, bool pge)
+void vmpt_model_sync_exec(struct vmpt_unit *unit, bool pge)
 {
 	u8 changed = exec_bits(unit) ^ unit->last_exec;
 
@@ -48,45 +48,45 @@ void unit_sync_exec(struct vmpt_unit *unit, bool pge)
 	if (!pge && !(unit->regs.ctl & VMPT_CTL_EVENT_EN))
 		changed &= (u8)~EXEC_IF;
 	if (changed || (pge && !unit->config.options.suppress_same_mode))
-		unit_emit_exec(unit);
+		vmpt_model_emit_exec(unit);
 }
 
-void unit_emit_cfe(struct vmpt_unit *unit, unsigned int type, unsigned int vector, bool ip)
+void vmpt_model_emit_cfe(struct vmpt_unit *unit, unsigned int type, unsigned int vector, bool ip)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_CFE };
 
 	pkt.cfe.type = type;
 	pkt.cfe.vector = vector;
 	pkt.cfe.ip = ip;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
-void unit_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload)
+void vmpt_model_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_EVD };
 
 	pkt.evd.type = type;
 	pkt.evd.payload = payload;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
-void unit_emit_end(struct vmpt_unit *unit, bool before, u64 target)
+void vmpt_model_emit_end(struct vmpt_unit *unit, bool before, u64 target)
 {
 	if (before && unit->packet_en)
-		unit_tip(unit, target, false);
+		vmpt_model_tip(unit, target, false);
 	else if (before && unit->context_en)
-		unit_emit_ip(unit, VMPT_PT_TIP_PGD, target);
+		vmpt_model_emit_ip(unit, VMPT_PT_TIP_PGD, target);
 	else if (before)
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 	else if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_TIP_PGE, target);
+		vmpt_model_emit_ip(unit, VMPT_PT_TIP_PGE, target);
 }
 
-void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target)
+void vmpt_model_emit_target(struct vmpt_unit *unit, bool before, u64 target)
 {
 	if (unit->packet_en)
-		unit_sync_exec(unit, !before);
-	unit_emit_end(unit, before, target);
+		vmpt_model_sync_exec(unit, !before);
+	vmpt_model_emit_end(unit, before, target);
 }
 
 /* ---- properties of each kind, by Tables 33-23, 33-50, 33-55 and 33-59 ---- */
@@ -125,13 +125,13 @@ static void event_trace(struct vmpt_unit *unit, const struct vmpt_far *far, bool
 	if (!before && (!context_after || far->page_fault))
 		return;
 	if (far->page_fault)
-		unit_emit_evd(unit, VMPT_EVD_PFA, far->pf_address);
+		vmpt_model_emit_evd(unit, VMPT_EVD_PFA, far->pf_address);
 	ip = before && !kinds[far->kind].no_ip && !(unit->packet_en && kinds[far->kind].fup);
 	/* A processor that waits for SIPI has no context here, but the vector is its own. */
 	vector = kinds[far->kind].vector && (before || far->kind == VMPT_FAR_SIPI);
-	unit_emit_cfe(unit, kinds[far->kind].cfe, vector ? far->vector : 0, ip);
+	vmpt_model_emit_cfe(unit, kinds[far->kind].cfe, vector ? far->vector : 0, ip);
 	if (ip)
-		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, far->ip);
 }
 
 /* ---- the transfer itself ---- */
@@ -139,7 +139,7 @@ static void event_trace(struct vmpt_unit *unit, const struct vmpt_far *far, bool
 static void pass(struct vmpt_unit *unit, const struct vmpt_far *far, unsigned int at)
 {
 	if (far->times)
-		unit_pass_time(unit, &far->times[at]);
+		vmpt_model_pass_time(unit, &far->times[at]);
 }
 
 /* Rows 26 and 27 of Table 33-55 as printed; they assume PacketEn = 1 before and after. */
@@ -153,35 +153,35 @@ static void arrive(struct vmpt_unit *unit, const struct vmpt_far *far, bool befo
 {
 	pass(unit, far, VMPT_AT_EXEC);
 	if (unit->packet_en)
-		unit_sync_exec(unit, !before);
+		vmpt_model_sync_exec(unit, !before);
 	pass(unit, far, VMPT_AT_TARGET);
-	unit_emit_end(unit, before, far->target);
+	vmpt_model_emit_end(unit, before, far->target);
 }
 
 static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
 {
 	bool was = unit->context_en, before = unit->packet_en;
-	bool context = unit_context(unit, &far->mode), stop = false;
+	bool context = vmpt_model_context(unit, &far->mode), stop = false;
 
 	event_trace(unit, far, context);
 	if (before && kinds[far->kind].fup)
-		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, far->ip);
 	unit->mode = far->mode;
 	unit->context_en = context;
 	if (context) {
-		stop = unit->ranged && unit_in_stop(unit, far->target);
-		unit->filter_en = !stop && unit_filter(unit, far->target);
+		stop = unit->ranged && vmpt_model_in_stop(unit, far->target);
+		unit->filter_en = !stop && vmpt_model_filter(unit, far->target);
 	}
-	unit_update(unit);
+	vmpt_model_update(unit);
 	pass(unit, far, VMPT_AT_PIP);
 	if (far->cr3_written && unit->regs.ctl & VMPT_CTL_OS &&
 	    (was || context || unit->config.options.pip_without_context))
-		unit_emit_pip(unit, far->mode.cr3, far->mode.pae,
-			      unit->vmx.nonroot && !unit->vmx.conceal_exec);
+		vmpt_model_emit_pip(unit, far->mode.cr3, far->mode.pae,
+				    unit->vmx.nonroot && !unit->vmx.conceal_exec);
 	if (!fup_alone(unit, far, before))
 		arrive(unit, far, before);
 	if (stop)
-		unit_trace_stop(unit);
+		vmpt_model_trace_stop(unit);
 	unit_after(unit, far->target);
 }
 
@@ -190,13 +190,13 @@ static void wait_for_sipi(struct vmpt_unit *unit, const struct vmpt_far *far)
 {
 	event_trace(unit, far, unit->context_en);
 	if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, far->ip);
 	pass(unit, far, VMPT_AT_PIP);
 	if (far->cr3_written && unit->regs.ctl & VMPT_CTL_OS && unit->context_en)
-		unit_emit_pip(unit, far->mode.cr3, far->mode.pae, false);
+		vmpt_model_emit_pip(unit, far->mode.cr3, far->mode.pae, false);
 	unit->mode = far->mode;
 	unit->context_en = false;
-	unit_update(unit);
+	vmpt_model_update(unit);
 }
 
 /* SMI saves and clears TraceEn (33.2.9.3; Table 33-56, case 9). No PIP. */
@@ -205,11 +205,11 @@ static void smi(struct vmpt_unit *unit, const struct vmpt_far *far)
 	event_trace(unit, far, false);
 	unit->smm_trace_en = unit->regs.ctl & VMPT_CTL_TRACE_EN;
 	if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, far->ip);
 	pass(unit, far, VMPT_AT_TARGET);
 	if (unit->packet_en)
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-	unit_disable(unit);
+		vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	vmpt_model_disable(unit);
 	unit->mode = far->mode;
 }
 
@@ -223,7 +223,7 @@ static void rsm(struct vmpt_unit *unit, const struct vmpt_far *far)
 	unit->smm_trace_en = false;
 	unit->regs.ctl |= VMPT_CTL_TRACE_EN;
 	unit->rsm = unit->regs.ctl & VMPT_CTL_EVENT_EN;
-	unit_enable(unit, far->target, true);
+	vmpt_model_enable(unit, far->target, true);
 	unit->rsm = false;
 }
 
@@ -252,26 +252,26 @@ void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mo
 	unit->mode = *mode;
 	if (!unit->trigger_en)
 		return;
-	context = unit_context(unit, mode);
+	context = vmpt_model_context(unit, mode);
 	unit->context_en = context;
 	/* No branch: FilterEn stays, except that TraceStop clears it (33.4.2.9). */
-	stop = context && unit->ranged && unit_in_stop(unit, next_ip);
+	stop = context && unit->ranged && vmpt_model_in_stop(unit, next_ip);
 	if (context && !was)
-		unit->filter_en = unit_filter(unit, next_ip);
+		unit->filter_en = vmpt_model_filter(unit, next_ip);
 	unit->filter_en = unit->filter_en && !stop;
-	unit_update(unit);
+	vmpt_model_update(unit);
 	if (unit->regs.ctl & VMPT_CTL_OS &&
 	    (was || context || unit->config.options.pip_without_context))
-		unit_emit_pip(unit, mode->cr3, mode->pae,
-			      unit->vmx.nonroot && !unit->vmx.conceal_exec);
+		vmpt_model_emit_pip(unit, mode->cr3, mode->pae,
+				    unit->vmx.nonroot && !unit->vmx.conceal_exec);
 	if (before && !unit->packet_en) {
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 	} else if (!before && unit->packet_en) {
-		unit_sync_exec(unit, true);
-		unit_emit_ip(unit, VMPT_PT_TIP_PGE, next_ip);
+		vmpt_model_sync_exec(unit, true);
+		vmpt_model_emit_ip(unit, VMPT_PT_TIP_PGE, next_ip);
 	}
 	if (stop)
-		unit_trace_stop(unit);
+		vmpt_model_trace_stop(unit);
 	unit_after(unit, next_ip);
 }
 
@@ -282,7 +282,7 @@ void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if)
 	if (!unit->trigger_en || !unit->context_en || !unit->filter_en ||
 	    !(unit->regs.ctl & VMPT_CTL_EVENT_EN))
 		return;
-	unit_emit_exec(unit);
-	unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	vmpt_model_emit_exec(unit);
+	vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
 	unit_after_no_ip(unit);
 }

@@ -17,9 +17,9 @@ static void emit_tsx(struct vmpt_unit *unit, bool intx, bool abort, u64 ip)
 		return;
 	pkt.tsx.intx = intx;
 	pkt.tsx.txabort = abort;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
 }
 
 void vmpt_unit_tx_begin(struct vmpt_unit *unit, u64 ip)
@@ -62,9 +62,9 @@ void vmpt_unit_ptwrite(struct vmpt_unit *unit, u64 ip, u64 payload, unsigned int
 	pkt.ptw.payload_bytes = size == 8;
 	pkt.ptw.payload = size == 8 ? payload : payload & 0xffffffff;
 	pkt.ptw.ip = fup;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	if (fup)
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
 	unit_after_no_ip(unit);
 }
 
@@ -81,9 +81,9 @@ static void exstop(struct vmpt_unit *unit, u64 ip)
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_EXSTOP };
 
 	pkt.exstop.ip = unit->context_en;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	if (unit->context_en)
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
 }
 
 void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_state)
@@ -95,7 +95,7 @@ void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_s
 	pkt.pwre.hw = hw;
 	pkt.pwre.state = state;
 	pkt.pwre.sub_state = sub_state;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	exstop(unit, ip);
 }
 
@@ -109,7 +109,7 @@ void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 stat
 	pkt.mwait.hints = hints & 0xff;
 	pkt.mwait.ext = ext & 3;
 	if (unit->context_en)
-		unit_emit(unit, &pkt);
+		vmpt_model_emit(unit, &pkt);
 	vmpt_unit_sleep(unit, ip, false, state, sub_state);
 }
 
@@ -123,7 +123,7 @@ void vmpt_unit_wake(struct vmpt_unit *unit, u8 last, u8 deepest, u8 reason)
 	pkt.pwrx.last = last;
 	pkt.pwrx.deepest = deepest;
 	pkt.pwrx.wake_reason = reason;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 }
 
 void vmpt_unit_clock_stop(struct vmpt_unit *unit, u64 ip, const struct vmpt_now *after)
@@ -147,22 +147,22 @@ void vmpt_unit_block(struct vmpt_unit *unit, unsigned int type, unsigned int sz,
 		return;
 	pkt.bbp.sz = sz & 1;
 	pkt.bbp.type = type & 0x1f;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	unit->block = (u8)VMPT_PT_BLOCK(sz, type);
 	for (i = 0; i < n && unit->block; i++) {
 		memset(&pkt, 0, sizeof(pkt));
 		pkt.kind = VMPT_PT_BIP;
 		pkt.bip.id = items[i].id & 0x1f;
 		pkt.bip.payload = sz & 1 ? items[i].payload & 0xffffffff : items[i].payload;
-		unit_emit(unit, &pkt);
+		vmpt_model_emit(unit, &pkt);
 	}
 	unit->block = 0;
 	memset(&pkt, 0, sizeof(pkt));
 	pkt.kind = VMPT_PT_BEP;
 	pkt.bep.ip = unit->context_en;
-	unit_emit(unit, &pkt);
+	vmpt_model_emit(unit, &pkt);
 	if (unit->context_en)
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
 	unit_after_no_ip(unit);
 }
 
@@ -172,7 +172,7 @@ void vmpt_unit_mnt(struct vmpt_unit *unit, u64 payload)
 
 	pkt.mnt.payload = payload;
 	if (unit->trigger_en)
-		unit_emit(unit, &pkt);
+		vmpt_model_emit(unit, &pkt);
 }
 
 /* ---- overflow ---- */
@@ -195,7 +195,7 @@ void vmpt_unit_overflow(struct vmpt_unit *unit)
 /* Room for OVF and the packets after it, so that it does not overflow again at once. */
 #define OVERFLOW_ROOM 64
 
-bool unit_end_overflow(struct vmpt_unit *unit)
+bool vmpt_model_end_overflow(struct vmpt_unit *unit)
 {
 	vmpt_unit_flush(unit);
 	if (!unit->trigger_en || unit->used + OVERFLOW_ROOM > VMPT_UNIT_BUFFER)
@@ -205,16 +205,16 @@ bool unit_end_overflow(struct vmpt_unit *unit)
 	/* Neither IPs nor RETs are compressed against what was lost (33.3.8). */
 	unit->whole_ip = true;
 	unit->ret_depth = 0;
-	unit_emit_kind(unit, VMPT_PT_OVF);
+	vmpt_model_emit_kind(unit, VMPT_PT_OVF);
 	return true;
 }
 
 void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip)
 {
-	if (!unit->in_overflow || !unit_end_overflow(unit))
+	if (!unit->in_overflow || !vmpt_model_end_overflow(unit))
 		return;
 	if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
 	/* A PSB+ has the state that changed meanwhile (mode, CR3, VMCS): see drop(). */
 	unit_after(unit, ip);
 }

@@ -14,10 +14,10 @@ static inline void own_packet(struct vmpt_rtit_unit *unit, enum rtit_cofi cofi, 
 	case COFI_NONE:
 		break;
 	case COFI_TNT:
-		rtit_tnt(unit, taken);
+		vmpt_model_rtit_tnt(unit, taken);
 		break;
 	case COFI_TIP:
-		rtit_lip(unit, VMPT_RTIT_TIP, target);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_TIP, target);
 		break;
 	}
 }
@@ -30,14 +30,14 @@ static void slow(struct vmpt_rtit_unit *unit, enum rtit_cofi cofi, bool taken, u
 
 	if (unit->packet_en) {
 		if (cofi == COFI_TIP)
-			rtit_lost_tip(unit, target);
+			vmpt_model_rtit_lost_tip(unit, target);
 		own_packet(unit, cofi, taken, target);
 	}
 	if (rtit_unchanged(unit, taken, ip))
 		return;
-	rtit_begin(unit, &c); /* the packet above changed no enable */
-	rtit_decide(unit, &c, taken, ip);
-	rtit_finish(unit, &c, next_ip, ip);
+	vmpt_model_rtit_begin(unit, &c); /* the packet above changed no enable */
+	vmpt_model_rtit_decide(unit, &c, taken, ip);
+	vmpt_model_rtit_finish(unit, &c, next_ip, ip);
 }
 
 static inline void branch(struct vmpt_rtit_unit *unit, enum rtit_cofi cofi, bool taken, u64 next_ip,

@@ -45,7 +45,7 @@ static inline bool has_room(struct vmpt_rtit_unit *unit)
 	return unit->used + VMPT_RTIT_SIZE_MAX <= VMPT_RTIT_UNIT_BUFFER;
 }
 
-bool rtit_ready(struct vmpt_rtit_unit *unit)
+bool vmpt_model_rtit_ready(struct vmpt_rtit_unit *unit)
 {
 	if (rtit_in_overflow(unit))
 		return false;
@@ -90,14 +90,14 @@ static void store_psb(struct vmpt_rtit_unit *unit)
 /* Before packets that are not in the list of 4.2.2. */
 static bool tnt_first(struct vmpt_rtit_unit *unit)
 {
-	return !unit->config.options.tnt_before_all || rtit_send_tnt(unit);
+	return !unit->config.options.tnt_before_all || vmpt_model_rtit_send_tnt(unit);
 }
 
 /* The PSB of Pkt_Mask. Without room it stays due. */
 static void pkt_mask_psb(struct vmpt_rtit_unit *unit)
 {
 	unit->psb_late = true;
-	if (!unit->trigger_en || !tnt_first(unit) || !rtit_ready(unit))
+	if (!unit->trigger_en || !tnt_first(unit) || !vmpt_model_rtit_ready(unit))
 		return;
 	/* The TNT's PSB may have been this one. */
 	if (!unit->psb_late)
@@ -108,14 +108,14 @@ static void pkt_mask_psb(struct vmpt_rtit_unit *unit)
 		clear_compression(unit);
 }
 
-void rtit_check_psb(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_check_psb(struct vmpt_rtit_unit *unit)
 {
 	if (unit->trigger_en && !rtit_in_overflow(unit) &&
 	    unit->regs.pkt_cnt & VMPT_RTIT_PKT_CNT_MASK & vmpt_rtit_psb_period(&unit->regs))
 		pkt_mask_psb(unit);
 }
 
-void rtit_psb(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_psb(struct vmpt_rtit_unit *unit)
 {
 	tnt_first(unit);
 	clear_compression(unit);
@@ -160,14 +160,14 @@ static inline bool cycle_acc(const struct vmpt_rtit_unit *unit)
 
 /* ---- TNT ---- */
 
-bool rtit_send_tnt(struct vmpt_rtit_unit *unit)
+bool vmpt_model_rtit_send_tnt(struct vmpt_rtit_unit *unit)
 {
 	u8 tnt = (u8)(unit->regs.tnt_buff & 0x7f), *to;
 	unsigned int n = 1;
 
 	if (tnt <= 1)
 		return true;
-	if (!rtit_ready(unit))
+	if (!vmpt_model_rtit_ready(unit))
 		return false;
 	to = unit->buffer + unit->used;
 	to[0] = tnt;
@@ -178,16 +178,16 @@ bool rtit_send_tnt(struct vmpt_rtit_unit *unit)
 	return true;
 }
 
-void rtit_tnt(struct vmpt_rtit_unit *unit, bool taken)
+void vmpt_model_rtit_tnt(struct vmpt_rtit_unit *unit, bool taken)
 {
 	if (rtit_in_overflow(unit))
 		return;
 	/* A full one that was written to the MSR, or left by an overflow that software ended. */
-	if (unit->regs.tnt_buff >> VMPT_RTIT_TNT_FULL && !rtit_send_tnt(unit))
+	if (unit->regs.tnt_buff >> VMPT_RTIT_TNT_FULL && !vmpt_model_rtit_send_tnt(unit))
 		return;
 	unit->regs.tnt_buff = unit->regs.tnt_buff << 1 | taken;
 	if (unit->regs.tnt_buff >> VMPT_RTIT_TNT_FULL)
-		rtit_send_tnt(unit);
+		vmpt_model_rtit_send_tnt(unit);
 }
 
 /* ---- LIP packets ---- */
@@ -206,13 +206,13 @@ static void compress(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt, 
 		unit->regs.last_lip = (lip >> 16 & 0xffffffff) | VMPT_RTIT_LAST_LIP_VALID;
 }
 
-void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip)
+void vmpt_model_rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip)
 {
 	struct vmpt_rtit_packet pkt = { .kind = (u8)kind };
 	unsigned int n;
 	u8 *to;
 
-	if (!rtit_send_tnt(unit) || !rtit_ready(unit))
+	if (!vmpt_model_rtit_send_tnt(unit) || !vmpt_model_rtit_ready(unit))
 		return;
 	compress(unit, &pkt, lip);
 	to = unit->buffer + unit->used;
@@ -227,14 +227,14 @@ void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip)
 
 /* ---- all others ---- */
 
-void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt)
+void vmpt_model_rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt)
 {
-	bool first = pkt->kind == VMPT_RTIT_PIP ? rtit_send_tnt(unit) : tnt_first(unit);
+	bool first = pkt->kind == VMPT_RTIT_PIP ? vmpt_model_rtit_send_tnt(unit) : tnt_first(unit);
 	unsigned int n;
 	u8 *to;
 	int size;
 
-	if (!first || !rtit_ready(unit))
+	if (!first || !vmpt_model_rtit_ready(unit))
 		return;
 	to = unit->buffer + unit->used;
 	size = vmpt_rtit_encode(pkt, to, VMPT_RTIT_SIZE_MAX);
@@ -246,7 +246,7 @@ void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt)
 	stored(unit, n);
 }
 
-void rtit_put_trace_stop(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_put_trace_stop(struct vmpt_rtit_unit *unit)
 {
 	if (!has_room(unit))
 		return;

@@ -18,20 +18,20 @@ static inline bool rtit_in_overflow(const struct vmpt_rtit_unit *unit)
 /* ---- rtit-emit.c: packets into the buffer, the buffer to the output ---- */
 
 /* TIP and FUPs; pending TNT bits go first. */
-void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip);
+void vmpt_model_rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip);
 /* PIP, MTC, STS; only PIP drains TNT_BUFF (4.2.2), or all of them with an option. */
-void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt);
+void vmpt_model_rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt);
 /* A TNT bit; send the bits pending in TNT_BUFF, false if they must stay. */
-void rtit_tnt(struct vmpt_rtit_unit *unit, bool taken);
-bool rtit_send_tnt(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_tnt(struct vmpt_rtit_unit *unit, bool taken);
+bool vmpt_model_rtit_send_tnt(struct vmpt_rtit_unit *unit);
 /* The PSB of TriggerEn, which an overflow does not suppress; without room one begins. */
-void rtit_psb(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_psb(struct vmpt_rtit_unit *unit);
 /* The PSB of Pkt_Mask, if it is due (3.3.9). */
-void rtit_check_psb(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_check_psb(struct vmpt_rtit_unit *unit);
 /* One TraceSTOP if there is room, even in an overflow. */
-void rtit_put_trace_stop(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_put_trace_stop(struct vmpt_rtit_unit *unit);
 /* Room for a packet and no overflow; without room one begins. */
-bool rtit_ready(struct vmpt_rtit_unit *unit);
+bool vmpt_model_rtit_ready(struct vmpt_rtit_unit *unit);
 
 /* ---- rtit-enable.c: 2.1, 2.4, 4.3.2 ---- */
 
@@ -75,7 +75,7 @@ static inline bool rtit_pcc_due(const struct vmpt_rtit_unit *unit)
 static inline void rtit_pcc(struct vmpt_rtit_unit *unit, u64 next_ip)
 {
 	if (rtit_pcc_due(unit) && !rtit_in_overflow(unit))
-		rtit_lip(unit, VMPT_RTIT_PCC, next_ip);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_PCC, next_ip);
 }
 
 /* The enables before an event, and its effects. */
@@ -88,39 +88,41 @@ struct rtit_change {
 };
 
 /* All enables and STATUS from the registers, mode and FilterEn. */
-void rtit_update(struct vmpt_rtit_unit *unit);
-void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c);
+void vmpt_model_rtit_update(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c);
 /* The enables after the event; @taken: @ip is the target of a taken branch or event. */
-void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip);
+void vmpt_model_rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip);
 /* The same without checking the filter and TraceStop. */
-void rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c);
+void vmpt_model_rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c);
 /* Whether PacketEn 1 to 0 makes a FUP.PGD, which a TraceStop may suppress. */
 static inline bool rtit_makes_pgd(const struct vmpt_rtit_unit *unit, const struct rtit_change *c)
 {
 	return !c->stop || unit->config.options.pgd_at_stop;
 }
 /* FUP.PGD with @nlip or FUP.PGE with @ip, then TraceStop. */
-void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
+void vmpt_model_rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip,
+			    u64 ip);
 /* The same, after the packet for PacketEn 1 to 0. */
-void rtit_finish_rest(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
+void vmpt_model_rtit_finish_rest(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip,
+				 u64 ip);
 
 /* ---- rtit-overflow.c ---- */
 
 /* TraceStop: now, or after the overflow. */
-void rtit_trace_stop(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_trace_stop(struct vmpt_rtit_unit *unit);
 /* In an overflow: a branch that would have made a TIP (E5). */
-void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target);
+void vmpt_model_rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target);
 /* WRMSR of STATUS set Buffer_Overflow; or cleared it: its first and its last part. */
-void rtit_overflow_begins(struct vmpt_rtit_unit *unit);
-void rtit_held_psb(struct vmpt_rtit_unit *unit);
-void rtit_held_stop(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_overflow_begins(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_held_psb(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_held_stop(struct vmpt_rtit_unit *unit);
 
 /* ---- rtit-time.c ---- */
 
 /* An STS if it is sent in this mode (Table 17); that of MOV CR3 after a TNT (Table 19). */
-void rtit_sts(struct vmpt_rtit_unit *unit);
-void rtit_sts_on_cr3(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_sts(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_sts_on_cr3(struct vmpt_rtit_unit *unit);
 /* MTC counts from here: TriggerEn or the range changed. */
-void rtit_mtc_restart(struct vmpt_rtit_unit *unit);
+void vmpt_model_rtit_mtc_restart(struct vmpt_rtit_unit *unit);
 
 #endif

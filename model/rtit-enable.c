@@ -29,7 +29,7 @@ static bool constant(const struct vmpt_rtit_unit *unit)
 	       unit->filter_en == unit->filter.on;
 }
 
-void rtit_update(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_update(struct vmpt_rtit_unit *unit)
 {
 	u64 status = unit->regs.status & VMPT_RTIT_STATUS_OVERFLOW;
 
@@ -52,7 +52,7 @@ void rtit_update(struct vmpt_rtit_unit *unit)
 		unit->packet_en && !rtit_in_overflow(unit) && constant(unit) && !rtit_pcc_due(unit);
 }
 
-void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c)
+void vmpt_model_rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c)
 {
 	*c = (struct rtit_change){
 		.packet = unit->packet_en,
@@ -61,20 +61,20 @@ void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c)
 	};
 }
 
-void rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c)
+void vmpt_model_rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c)
 {
-	rtit_update(unit);
+	vmpt_model_rtit_update(unit);
 	c->after = unit->packet_en;
 }
 
-void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip)
+void vmpt_model_rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip)
 {
-	rtit_update(unit);
+	vmpt_model_rtit_update(unit);
 	/* Frozen otherwise (2.1.3); for TraceStop see 4.2.11. */
 	if (unit->context_en && unit->regs.ctl & VMPT_RTIT_CTL_TRACE_EN) {
 		unit->filter_en = rtit_event(&unit->filter, unit->filter_en, taken, ip);
 		c->stop = unit->trigger_en && rtit_event(&unit->stop, false, taken, ip);
-		rtit_update(unit);
+		vmpt_model_rtit_update(unit);
 	}
 	c->after = unit->packet_en && (!c->stop || rtit_in_overflow(unit));
 }
@@ -88,20 +88,22 @@ static bool extra_pgd(const struct vmpt_rtit_unit *unit, const struct rtit_chang
 	       ((!c->context && unit->context_en) || c->enabled);
 }
 
-void rtit_finish_rest(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
+void vmpt_model_rtit_finish_rest(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip,
+				 u64 ip)
 {
 	if (!c->packet && c->after)
-		rtit_lip(unit, VMPT_RTIT_PGE, ip);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_PGE, ip);
 	else if (extra_pgd(unit, c))
-		rtit_lip(unit, VMPT_RTIT_PGD, nlip);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_PGD, nlip);
 	if (c->stop)
-		rtit_trace_stop(unit);
+		vmpt_model_rtit_trace_stop(unit);
 }
 
-void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
+void vmpt_model_rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip,
+			    u64 ip)
 {
 	/* Not where TriggerEn becomes 0 with it (4.2.8). */
 	if (c->packet && !c->after && rtit_makes_pgd(unit, c) && !c->disabled)
-		rtit_lip(unit, VMPT_RTIT_PGD, nlip);
-	rtit_finish_rest(unit, c, nlip, ip);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_PGD, nlip);
+	vmpt_model_rtit_finish_rest(unit, c, nlip, ip);
 }

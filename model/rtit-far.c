@@ -14,19 +14,19 @@ static void far_packets(struct vmpt_rtit_unit *unit, const struct rtit_change *c
 
 	/* With ContextEn 0 after it, there would have been no TIP. */
 	if (unit->context_en)
-		rtit_lost_tip(unit, far->target);
+		vmpt_model_rtit_lost_tip(unit, far->target);
 	/* FUP.PGD replaces FUP.FAR (4.2.9); for a TraceStop's see 4.2.8. */
 	if (!c->after && rtit_makes_pgd(unit, c)) {
-		rtit_lip(unit, VMPT_RTIT_PGD, lip);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_PGD, lip);
 		if (!unit->context_en)
 			return;
 	} else {
 		/* E1: a byte between the instruction's first and last one; it has at least 5. */
 		if (rtit_erratum(unit, 1) && far->is_insn && far->prefixes > 3)
 			lip = far->insn + 3;
-		rtit_lip(unit, VMPT_RTIT_FAR, lip);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_FAR, lip);
 	}
-	rtit_lip(unit, VMPT_RTIT_TIP, far->target);
+	vmpt_model_rtit_lip(unit, VMPT_RTIT_TIP, far->target);
 }
 
 void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far *far)
@@ -36,12 +36,12 @@ void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far 
 	/* An interrupt or exception is no instruction: a FUP.PCC waits for the handler's first. */
 	if (far->is_insn)
 		rtit_pcc(unit, far->ip);
-	rtit_begin(unit, &c);
+	vmpt_model_rtit_begin(unit, &c);
 	unit->mode = far->mode;
-	rtit_decide(unit, &c, true, far->target);
+	vmpt_model_rtit_decide(unit, &c, true, far->target);
 	if (c.packet)
 		far_packets(unit, &c, far);
-	rtit_finish_rest(unit, &c, far->ip, far->target);
+	vmpt_model_rtit_finish_rest(unit, &c, far->ip, far->target);
 }
 
 /* ---- paging ---- */
@@ -55,7 +55,7 @@ static void pip(struct vmpt_rtit_unit *unit)
 		return;
 	pkt.pip.pg = unit->mode.paging;
 	pkt.pip.cr3 = unit->mode.cr3 & vmpt_mask64(40);
-	rtit_put(unit, &pkt);
+	vmpt_model_rtit_put(unit, &pkt);
 }
 
 void vmpt_rtit_unit_mov_cr3(struct vmpt_rtit_unit *unit, u64 next_ip, u64 cr3)
@@ -63,12 +63,12 @@ void vmpt_rtit_unit_mov_cr3(struct vmpt_rtit_unit *unit, u64 next_ip, u64 cr3)
 	struct rtit_change c;
 
 	rtit_pcc(unit, next_ip);
-	rtit_begin(unit, &c);
+	vmpt_model_rtit_begin(unit, &c);
 	unit->mode.cr3 = cr3;
-	rtit_decide(unit, &c, false, next_ip);
+	vmpt_model_rtit_decide(unit, &c, false, next_ip);
 	pip(unit);
-	rtit_sts_on_cr3(unit);
-	rtit_finish(unit, &c, next_ip, next_ip);
+	vmpt_model_rtit_sts_on_cr3(unit);
+	vmpt_model_rtit_finish(unit, &c, next_ip, next_ip);
 }
 
 void vmpt_rtit_unit_mov_cr0(struct vmpt_rtit_unit *unit, u64 next_ip, bool paging)
@@ -77,12 +77,12 @@ void vmpt_rtit_unit_mov_cr0(struct vmpt_rtit_unit *unit, u64 next_ip, bool pagin
 	struct rtit_change c;
 
 	rtit_pcc(unit, next_ip);
-	rtit_begin(unit, &c);
+	vmpt_model_rtit_begin(unit, &c);
 	unit->mode.paging = paging;
-	rtit_decide(unit, &c, false, next_ip);
+	vmpt_model_rtit_decide(unit, &c, false, next_ip);
 	if (changed)
 		pip(unit);
-	rtit_finish(unit, &c, next_ip, next_ip);
+	vmpt_model_rtit_finish(unit, &c, next_ip, next_ip);
 }
 
 /* ---- SMM and VMX: FUP.PGD on the way in, FUP.PGE on the way out ---- */
@@ -92,18 +92,18 @@ static void leave(struct vmpt_rtit_unit *unit, u64 ip)
 {
 	struct rtit_change c;
 
-	rtit_begin(unit, &c);
-	rtit_decide_no_filter(unit, &c);
-	rtit_finish(unit, &c, ip, ip);
+	vmpt_model_rtit_begin(unit, &c);
+	vmpt_model_rtit_decide_no_filter(unit, &c);
+	vmpt_model_rtit_finish(unit, &c, ip, ip);
 }
 
 static void enter(struct vmpt_rtit_unit *unit, bool taken, u64 ip)
 {
 	struct rtit_change c;
 
-	rtit_begin(unit, &c);
-	rtit_decide(unit, &c, taken, ip);
-	rtit_finish(unit, &c, ip, ip);
+	vmpt_model_rtit_begin(unit, &c);
+	vmpt_model_rtit_decide(unit, &c, taken, ip);
+	vmpt_model_rtit_finish(unit, &c, ip, ip);
 }
 
 void vmpt_rtit_unit_smi(struct vmpt_rtit_unit *unit, u64 ip)

@@ -10,32 +10,32 @@ static void held(struct vmpt_rtit_unit *unit)
 	if (!rtit_erratum(unit, 4))
 		unit->stop_pending = true;
 	else if (!unit->stop_tried)
-		rtit_put_trace_stop(unit);
+		vmpt_model_rtit_put_trace_stop(unit);
 	unit->stop_tried = true;
 }
 
-void rtit_trace_stop(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_trace_stop(struct vmpt_rtit_unit *unit)
 {
-	if (!rtit_ready(unit)) {
+	if (!vmpt_model_rtit_ready(unit)) {
 		held(unit);
 		return;
 	}
 	unit->regs.ctl &= ~VMPT_RTIT_CTL_TRACE_ACTIVE;
 	unit->filter_en = false;
 	unit->stop_pending = false;
-	rtit_update(unit);
-	rtit_put_trace_stop(unit);
+	vmpt_model_rtit_update(unit);
+	vmpt_model_rtit_put_trace_stop(unit);
 }
 
 static void pending_stop(struct vmpt_rtit_unit *unit)
 {
 	if (unit->stop_pending && unit->trigger_en)
-		rtit_trace_stop(unit);
+		vmpt_model_rtit_trace_stop(unit);
 }
 
 /* ---- overflow ---- */
 
-void rtit_overflow_begins(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_overflow_begins(struct vmpt_rtit_unit *unit)
 {
 	unit->overflow_branch = false;
 	unit->stop_tried = false;
@@ -47,10 +47,10 @@ void vmpt_rtit_unit_overflow(struct vmpt_rtit_unit *unit)
 	if (!unit->trigger_en || rtit_in_overflow(unit))
 		return;
 	unit->regs.status |= VMPT_RTIT_STATUS_OVERFLOW;
-	rtit_overflow_begins(unit);
+	vmpt_model_rtit_overflow_begins(unit);
 }
 
-void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
+void vmpt_model_rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
 {
 	if (!rtit_in_overflow(unit))
 		return;
@@ -59,15 +59,15 @@ void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
 }
 
 /* The delayed PSB comes when software ends the overflow, or never if TriggerEn is 0. */
-void rtit_held_psb(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_held_psb(struct vmpt_rtit_unit *unit)
 {
 	if (unit->psb_held && unit->trigger_en)
-		rtit_psb(unit);
+		vmpt_model_rtit_psb(unit);
 	else
 		unit->psb_held = false;
 }
 
-void rtit_held_stop(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_held_stop(struct vmpt_rtit_unit *unit)
 {
 	pending_stop(unit);
 	unit->stop_pending &= unit->trigger_en;
@@ -82,19 +82,19 @@ void vmpt_rtit_unit_overflow_resolve(struct vmpt_rtit_unit *unit, u64 ip)
 		return;
 	unit->regs.status &= ~VMPT_RTIT_STATUS_OVERFLOW;
 	if (unit->psb_held)
-		rtit_psb(unit);
+		vmpt_model_rtit_psb(unit);
 	/* Branches before the overflow, including a full TNT that caused it. */
-	rtit_send_tnt(unit);
+	vmpt_model_rtit_send_tnt(unit);
 	unit->regs.last_lip = 0;
 	unit->regs.last_call_nlip = 0;
 	unit->late = 0;
 	unit->overflows++;
-	rtit_lip(unit, VMPT_RTIT_BUFF_OVF, ip);
+	vmpt_model_rtit_lip(unit, VMPT_RTIT_BUFF_OVF, ip);
 	/* E5: only where tracing resumes at that branch's target. */
 	if (rtit_erratum(unit, 5) && unit->overflow_branch &&
 	    unit->overflow_target == (ip & VMPT_RTIT_LIP_MASK))
-		rtit_lip(unit, VMPT_RTIT_TIP, ip);
+		vmpt_model_rtit_lip(unit, VMPT_RTIT_TIP, ip);
 	unit->overflow_branch = false;
-	rtit_update(unit);
+	vmpt_model_rtit_update(unit);
 	pending_stop(unit);
 }

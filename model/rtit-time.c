@@ -20,7 +20,7 @@ static bool sts_sent(const struct vmpt_rtit_unit *unit)
 	return unit->regs.ctl & VMPT_RTIT_CTL_STS_EN && timing_sent(unit);
 }
 
-void rtit_sts(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_sts(struct vmpt_rtit_unit *unit)
 {
 	struct vmpt_rtit_packet pkt = { .kind = VMPT_RTIT_STS };
 
@@ -29,20 +29,21 @@ void rtit_sts(struct vmpt_rtit_unit *unit)
 	pkt.sts.acbr = unit->acbr & 0x3f;
 	pkt.sts.ecbr = unit->ecbr & 0x3f;
 	pkt.sts.tsc = unit->now.tsc & vmpt_mask64(40);
-	rtit_put(unit, &pkt);
+	vmpt_model_rtit_put(unit, &pkt);
 }
 
-void rtit_sts_on_cr3(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_sts_on_cr3(struct vmpt_rtit_unit *unit)
 {
-	if (unit->regs.ctl & VMPT_RTIT_CTL_STS_ON_CR3 && sts_sent(unit) && rtit_send_tnt(unit))
-		rtit_sts(unit);
+	if (unit->regs.ctl & VMPT_RTIT_CTL_STS_ON_CR3 && sts_sent(unit) &&
+	    vmpt_model_rtit_send_tnt(unit))
+		vmpt_model_rtit_sts(unit);
 }
 
 void vmpt_rtit_unit_frequency(struct vmpt_rtit_unit *unit, u8 acbr, u8 ecbr)
 {
 	unit->acbr = acbr;
 	unit->ecbr = ecbr;
-	rtit_sts(unit);
+	vmpt_model_rtit_sts(unit);
 }
 
 /* ---- MTC ---- */
@@ -59,7 +60,7 @@ static u64 mtc_counter(const struct vmpt_rtit_unit *unit)
 	return unit->now.tsc >> (7 + 2 * mtc_range(unit));
 }
 
-void rtit_mtc_restart(struct vmpt_rtit_unit *unit)
+void vmpt_model_rtit_mtc_restart(struct vmpt_rtit_unit *unit)
 {
 	unit->mtc_at = mtc_counter(unit);
 }
@@ -70,7 +71,7 @@ static void send_mtc(struct vmpt_rtit_unit *unit, u64 counter)
 
 	pkt.mtc.rng = mtc_range(unit);
 	pkt.mtc.tsc = counter & 0xff;
-	rtit_put(unit, &pkt);
+	vmpt_model_rtit_put(unit, &pkt);
 }
 
 /* Limit of changes that are sent one by one: after more the 8 bits are ambiguous. */
@@ -125,6 +126,6 @@ void vmpt_rtit_unit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clo
 void vmpt_rtit_unit_wake(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
 {
 	push(unit, now);
-	rtit_mtc_restart(unit);
-	rtit_sts(unit);
+	vmpt_model_rtit_mtc_restart(unit);
+	vmpt_model_rtit_sts(unit);
 }

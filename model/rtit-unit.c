@@ -2,14 +2,17 @@
 /* Initialization of an RTIT unit, RESET and its MSRs (3.3), with the packets of a write. */
 #include "model/rtit-emit.h"
 
-int vmpt_rtit_unit_init(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config)
+int vmpt_rtit_unit_init_abi(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config,
+			    u64 abi)
 {
+	if (abi != VMPT_RTIT_UNIT_ABI)
+		return -VMPT_E_VERSION;
 	if (!config->sink || config->options.psb_clears_late > 4)
 		return -VMPT_E_INVAL;
 	memset(unit, 0, sizeof(*unit));
 	unit->config = *config;
 	vmpt_rtit_reset(&unit->regs);
-	rtit_update(unit);
+	vmpt_model_rtit_update(unit);
 	return 0;
 }
 
@@ -30,7 +33,7 @@ void vmpt_rtit_unit_reset(struct vmpt_rtit_unit *unit)
 	unit->mtc_first = false;
 	unit->overflow_branch = false;
 	unit->late = 0;
-	rtit_update(unit);
+	vmpt_model_rtit_update(unit);
 }
 
 int vmpt_rtit_unit_rdmsr(struct vmpt_rtit_unit *unit, u32 msr, u64 *value)
@@ -47,7 +50,7 @@ static void before_write(struct vmpt_rtit_unit *unit, u32 msr, u64 value, u64 ne
 	case VMPT_RTIT_MSR_CTL:
 		if (unit->config.options.pgd_at_disable && unit->packet_en &&
 		    (value & VMPT_RTIT_CTL_TRIGGER) != VMPT_RTIT_CTL_TRIGGER)
-			rtit_lip(unit, VMPT_RTIT_PGD, next_ip);
+			vmpt_model_rtit_lip(unit, VMPT_RTIT_PGD, next_ip);
 		break;
 	case VMPT_RTIT_MSR_BASE_ADDR:
 	case VMPT_RTIT_MSR_LIMIT_MASK:
@@ -68,22 +71,22 @@ static void ctl_written(struct vmpt_rtit_unit *unit, u64 was, struct rtit_change
 	c->enabled = !unit->trigger_en && vmpt_rtit_trigger_en(&unit->regs);
 	c->disabled = unit->trigger_en && !vmpt_rtit_trigger_en(&unit->regs);
 	if ((ctl ^ was) & VMPT_RTIT_CTL_MTC_RANGE || c->enabled)
-		rtit_mtc_restart(unit);
+		vmpt_model_rtit_mtc_restart(unit);
 	if (!c->enabled)
 		return;
 	unit->mtc_first = true;
-	rtit_update(unit);
-	rtit_psb(unit);
+	vmpt_model_rtit_update(unit);
+	vmpt_model_rtit_psb(unit);
 }
 
 static void write_ctl(struct vmpt_rtit_unit *unit, u64 was, u64 next_ip)
 {
 	struct rtit_change c;
 
-	rtit_begin(unit, &c);
+	vmpt_model_rtit_begin(unit, &c);
 	ctl_written(unit, was, &c);
-	rtit_decide(unit, &c, false, next_ip);
-	rtit_finish(unit, &c, next_ip, next_ip);
+	vmpt_model_rtit_decide(unit, &c, false, next_ip);
+	vmpt_model_rtit_finish(unit, &c, next_ip, next_ip);
 	vmpt_rtit_unit_drain(unit);
 }
 
@@ -94,16 +97,16 @@ static void write_status(struct vmpt_rtit_unit *unit, bool was_overflow, u64 nex
 	struct rtit_change c;
 
 	if (!was_overflow && rtit_in_overflow(unit))
-		rtit_overflow_begins(unit);
-	rtit_begin(unit, &c);
+		vmpt_model_rtit_overflow_begins(unit);
+	vmpt_model_rtit_begin(unit, &c);
 	unit->filter_en = unit->regs.status & VMPT_RTIT_STATUS_FILTER_EN;
-	rtit_decide_no_filter(unit, &c);
+	vmpt_model_rtit_decide_no_filter(unit, &c);
 	/* The PSB of TriggerEn before all that it makes readable. */
 	if (ended)
-		rtit_held_psb(unit);
-	rtit_finish(unit, &c, next_ip, next_ip);
+		vmpt_model_rtit_held_psb(unit);
+	vmpt_model_rtit_finish(unit, &c, next_ip, next_ip);
 	if (ended)
-		rtit_held_stop(unit);
+		vmpt_model_rtit_held_stop(unit);
 }
 
 static void write_other(struct vmpt_rtit_unit *unit, u32 msr, u64 next_ip)
@@ -112,15 +115,15 @@ static void write_other(struct vmpt_rtit_unit *unit, u32 msr, u64 next_ip)
 
 	if (msr == VMPT_RTIT_MSR_PKT_CNT) {
 		unit->psb_late = false;
-		rtit_check_psb(unit);
+		vmpt_model_rtit_check_psb(unit);
 	}
 	/* A full TNT "should be soon sent out" (3.3.13). */
 	if (msr == VMPT_RTIT_MSR_TNT_BUFF && unit->packet_en &&
 	    unit->regs.tnt_buff >> VMPT_RTIT_TNT_FULL)
-		rtit_send_tnt(unit);
-	rtit_begin(unit, &c);
-	rtit_decide(unit, &c, false, next_ip);
-	rtit_finish(unit, &c, next_ip, next_ip);
+		vmpt_model_rtit_send_tnt(unit);
+	vmpt_model_rtit_begin(unit, &c);
+	vmpt_model_rtit_decide(unit, &c, false, next_ip);
+	vmpt_model_rtit_finish(unit, &c, next_ip, next_ip);
 }
 
 int vmpt_rtit_unit_wrmsr(struct vmpt_rtit_unit *unit, u32 msr, u64 value, u64 next_ip)

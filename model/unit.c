@@ -2,8 +2,10 @@
 /* Initialization of a trace unit, its MSRs and RESET (SDM 3 33.2.8, Table 33-56 cases 1 to 3). */
 #include "model/emit.h"
 
-int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config)
+int vmpt_unit_init_abi(struct vmpt_unit *unit, const struct vmpt_unit_config *config, u64 abi)
 {
+	if (abi != VMPT_UNIT_ABI)
+		return -VMPT_E_VERSION;
 	if (!config->sink == !config->memory)
 		return -VMPT_E_INVAL;
 	memset(unit, 0, sizeof(*unit));
@@ -17,7 +19,7 @@ int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config
 
 void vmpt_unit_reset(struct vmpt_unit *unit, bool warm)
 {
-	unit_disable(unit);
+	vmpt_model_disable(unit);
 	if (warm)
 		vmpt_pt_reset_warm(&unit->rules, &unit->regs);
 	else
@@ -31,7 +33,7 @@ void vmpt_unit_reset(struct vmpt_unit *unit, bool warm)
 	unit->smm_trace_en = false;
 	unit->in_tx = false;
 	unit->tx_nested = 0;
-	unit_update(unit);
+	vmpt_model_update(unit);
 }
 
 int vmpt_unit_rdmsr(struct vmpt_unit *unit, u32 msr, u64 *value)
@@ -43,10 +45,10 @@ int vmpt_unit_rdmsr(struct vmpt_unit *unit, u32 msr, u64 *value)
 static void stop(struct vmpt_unit *unit, u64 ip)
 {
 	if (unit->packet_en) {
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
+		vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 	}
-	unit_disable(unit);
+	vmpt_model_disable(unit);
 }
 
 int vmpt_unit_wrmsr(struct vmpt_unit *unit, u32 msr, u64 value, u64 ip, u64 next_ip)
@@ -64,7 +66,7 @@ int vmpt_unit_wrmsr(struct vmpt_unit *unit, u32 msr, u64 value, u64 ip, u64 next
 	} else {
 		unit->regs = regs;
 		if (!was && is)
-			unit_enable(unit, next_ip, true);
+			vmpt_model_enable(unit, next_ip, true);
 	}
 	return 0;
 }

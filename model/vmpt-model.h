@@ -27,6 +27,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- the executing side ---- */
 
@@ -156,11 +157,16 @@ struct vmpt_unit {
 	u16 used;
 };
 
+#define VMPT_UNIT_ABI                                                          \
+	VMPT_ABI4(struct vmpt_unit, struct vmpt_unit_config, struct vmpt_sink, \
+		  struct vmpt_unit_options)
+
 /*
  * The state after a cold reset, in real mode (mode all 0). -VMPT_E_INVAL: neither or both of
  * sink and memory. @config is copied; what it points to is owned by the caller.
  */
-int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config);
+int vmpt_unit_init_abi(struct vmpt_unit *unit, const struct vmpt_unit_config *config, u64 abi);
+#define vmpt_unit_init(unit, config) vmpt_unit_init_abi(unit, config, VMPT_UNIT_ABI)
 
 /* ---- MSRs ---- */
 
@@ -375,6 +381,7 @@ struct vmpt_unit_rest {
 void vmpt_unit_rest_take(struct vmpt_unit *unit, struct vmpt_unit_rest *rest);
 void vmpt_unit_rest_give(struct vmpt_unit *unit, const struct vmpt_unit_rest *rest);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

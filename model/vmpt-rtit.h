@@ -24,6 +24,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- the executing side ---- */
 
@@ -121,9 +122,15 @@ struct vmpt_rtit_unit {
 	u16 used;
 };
 
+#define VMPT_RTIT_UNIT_ABI                                                                    \
+	VMPT_ABI4(struct vmpt_rtit_unit, struct vmpt_rtit_unit_config, struct vmpt_rtit_sink, \
+		  struct vmpt_rtit_unit_options)
+
 /* The state after RESET, in real mode (mode all 0). -VMPT_E_INVAL: no sink, late > 4. @config is
  * copied, the sink is owned by the caller. */
-int vmpt_rtit_unit_init(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config);
+int vmpt_rtit_unit_init_abi(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config,
+			    u64 abi);
+#define vmpt_rtit_unit_init(unit, config) vmpt_rtit_unit_init_abi(unit, config, VMPT_RTIT_UNIT_ABI)
 void vmpt_rtit_unit_reset(struct vmpt_rtit_unit *unit);
 
 /* ---- MSRs (3.3) ---- */
@@ -206,6 +213,7 @@ void vmpt_rtit_unit_overflow_resolve(struct vmpt_rtit_unit *unit, u64 ip);
 /* Send pending bytes to the sink (TNT_BUFF stays). 0, or the sink's return value. */
 int vmpt_rtit_unit_drain(struct vmpt_rtit_unit *unit);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -10,7 +10,7 @@ void vmpt_unit_vmptrld(struct vmpt_unit *unit, u64 vmcs)
 	unit->vmx.vmcs = vmcs;
 	/* TriggerEn && ContextEn (33.4.2.15); VMCLEAR of the current one makes no packet. */
 	if (vmcs != VMPT_PT_VMCS_NONE && unit->trigger_en && unit->context_en)
-		unit_emit_vmcs(unit);
+		vmpt_model_emit_vmcs(unit);
 }
 
 void vmpt_unit_vmxon(struct vmpt_unit *unit, bool misc14, u64 ip)
@@ -20,10 +20,10 @@ void vmpt_unit_vmxon(struct vmpt_unit *unit, bool misc14, u64 ip)
 		return;
 	/* 33.2.9.4: TraceEn is cleared, and CTL cannot be written until VMXOFF */
 	if (unit->packet_en) {
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, ip);
+		vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 	}
-	unit_disable(unit);
+	vmpt_model_disable(unit);
 	unit->rules.no_ctl_writes = 1;
 }
 
@@ -53,18 +53,18 @@ static void arrive(struct vmpt_unit *unit, bool before, u64 target, const struct
 	bool stop = false;
 
 	unit->mode = *mode;
-	unit->context_en = unit_context(unit, mode);
+	unit->context_en = vmpt_model_context(unit, mode);
 	if (unit->context_en) {
-		stop = unit->ranged && unit_in_stop(unit, target);
-		unit->filter_en = !stop && unit_filter(unit, target);
+		stop = unit->ranged && vmpt_model_in_stop(unit, target);
+		unit->filter_en = !stop && vmpt_model_filter(unit, target);
 	}
-	unit_update(unit);
+	vmpt_model_update(unit);
 	if (pip && unit->regs.ctl & VMPT_CTL_OS &&
 	    (was || unit->context_en || unit->config.options.pip_without_context))
-		unit_emit_pip(unit, mode->cr3, mode->pae, nr);
-	unit_emit_target(unit, before, target);
+		vmpt_model_emit_pip(unit, mode->cr3, mode->pae, nr);
+	vmpt_model_emit_target(unit, before, target);
 	if (stop)
-		unit_trace_stop(unit);
+		vmpt_model_trace_stop(unit);
 	unit_after(unit, target);
 }
 
@@ -77,9 +77,9 @@ static void entry_event(struct vmpt_unit *unit, const struct vmpt_unit_entry *en
 	if (!(unit->regs.ctl & VMPT_CTL_EVENT_EN) || entry->vmx.conceal_entry ||
 	    (!before && !after))
 		return;
-	unit_emit_cfe(unit, VMPT_CFE_VMENTRY, 0, ip);
+	vmpt_model_emit_cfe(unit, VMPT_CFE_VMENTRY, 0, ip);
 	if (ip)
-		unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, entry->ip);
 }
 
 /* A write that changes nothing does not count (33.2.8.3), and does not affect tracing. */
@@ -92,13 +92,13 @@ void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *ent
 {
 	bool was = unit->context_en, before = unit->packet_en, traced = unit->trigger_en;
 	bool load = loads(unit, entry->load_ctl, entry->ctl);
-	bool after = !load && unit_context(unit, &entry->mode), fup = before && !after;
+	bool after = !load && vmpt_model_context(unit, &entry->mode), fup = before && !after;
 
 	if (traced) {
 		entry_event(unit, entry, after, fup);
 		/* Table 33-56, cases 7 to 9 */
 		if (fup)
-			unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
+			vmpt_model_emit_ip(unit, VMPT_PT_FUP, entry->ip);
 	}
 	enter_nonroot(unit, entry);
 	if (!load) {
@@ -112,14 +112,14 @@ void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *ent
 	/* CTL is loaded: a host that still traces is stopped by an MSR list (33.5.2.2). */
 	if (unit->regs.ctl & VMPT_CTL_TRACE_EN) {
 		if (before)
-			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-		unit_disable(unit);
+			vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		vmpt_model_disable(unit);
 	}
 	unit->mode = entry->mode;
 	unit->regs.ctl = entry->ctl;
 	if (entry->ctl & VMPT_CTL_TRACE_EN) {
 		unit->entry_pip = !entry->vmx.conceal_entry;
-		unit_enable(unit, entry->target, true);
+		vmpt_model_enable(unit, entry->target, true);
 		unit->entry_pip = false;
 	}
 }
@@ -129,7 +129,7 @@ void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, u64 next_ip)
 	if (!unit->trigger_en)
 		return;
 	if (unit->packet_en)
-		unit_tip(unit, next_ip, false);
+		vmpt_model_tip(unit, next_ip, false);
 	unit_after(unit, next_ip);
 }
 
@@ -142,21 +142,21 @@ static void exit_event(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit
 	if (!(unit->regs.ctl & VMPT_CTL_EVENT_EN) || conceal || (!before && !after))
 		return;
 	if (before) {
-		unit_emit_evd(unit, VMPT_EVD_VMXR, exit->reason);
-		unit_emit_evd(unit, VMPT_EVD_VMXQ, exit->qualification);
+		vmpt_model_emit_evd(unit, VMPT_EVD_VMXR, exit->reason);
+		vmpt_model_emit_evd(unit, VMPT_EVD_VMXQ, exit->qualification);
 	}
-	unit_emit_cfe(unit, exit->intr && before ? VMPT_CFE_VMEXIT_INTR : VMPT_CFE_VMEXIT,
-		      exit->intr && before ? exit->vector : 0, ip);
+	vmpt_model_emit_cfe(unit, exit->intr && before ? VMPT_CFE_VMEXIT_INTR : VMPT_CFE_VMEXIT,
+			    exit->intr && before ? exit->vector : 0, ip);
 	if (ip)
-		unit_emit_ip(unit, VMPT_PT_FUP, exit->ip);
+		vmpt_model_emit_ip(unit, VMPT_PT_FUP, exit->ip);
 }
 
 /* TraceEn 1 to 0 by a VM exit. */
 static void exit_disables(struct vmpt_unit *unit, bool before)
 {
 	if (before)
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-	unit_disable(unit);
+		vmpt_model_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	vmpt_model_disable(unit);
 }
 
 void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
@@ -167,9 +167,9 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 	if (traced) {
 		/* TraceEn cleared by the exit: no context after it. */
 		exit_event(unit, exit, conceal,
-			   !exit->clear_ctl && unit_context(unit, &exit->mode));
+			   !exit->clear_ctl && vmpt_model_context(unit, &exit->mode));
 		if (before)
-			unit_emit_ip(unit, VMPT_PT_FUP, exit->ip);
+			vmpt_model_emit_ip(unit, VMPT_PT_FUP, exit->ip);
 	}
 	/* All of CTL is cleared, not TraceEn alone. Table 33-56, case 11; also where TraceEn is set
 	 * but a STOP or an error ended it. */
@@ -182,7 +182,7 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 	if (load && unit->regs.ctl & VMPT_CTL_TRACE_EN) {
 		/* The MSR list comes after the host's state: its PIP is in the guest's trace. */
 		if (!conceal && unit->regs.ctl & VMPT_CTL_OS && was)
-			unit_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
+			vmpt_model_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
 		exit_disables(unit, before);
 	}
 	if (unit->trigger_en) {
@@ -193,7 +193,7 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 	if (load) {
 		unit->regs.ctl = exit->ctl;
 		if (exit->ctl & VMPT_CTL_TRACE_EN)
-			unit_enable(unit, exit->target, true);
+			vmpt_model_enable(unit, exit->target, true);
 	}
 }
 
@@ -223,16 +223,16 @@ void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_uni
 
 	if (unit->trigger_en) {
 		if (!load)
-			entry_event(unit, entry, !ends && unit_context(unit, &exit->mode),
+			entry_event(unit, entry, !ends && vmpt_model_context(unit, &exit->mode),
 				    ends && before);
 		if (ends && before)
-			unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
+			vmpt_model_emit_ip(unit, VMPT_PT_FUP, entry->ip);
 		if (!load && !entry->vmx.conceal_entry && was && unit->regs.ctl & VMPT_CTL_OS)
-			unit_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
+			vmpt_model_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
 		/* The MSR list comes after the host's state. */
 		if (ends && !load && !exit->clear_ctl && !entry->vmx.conceal_exit && was &&
 		    unit->regs.ctl & VMPT_CTL_OS)
-			unit_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
+			vmpt_model_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
 		if (!ends) {
 			arrive(unit, before, exit->target, &exit->mode, was,
 			       !load && !entry->vmx.conceal_exit, false);
@@ -246,5 +246,5 @@ void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_uni
 		return;
 	unit->regs.ctl = ctl;
 	if (ctl & VMPT_CTL_TRACE_EN)
-		unit_enable(unit, exit->target, true);
+		vmpt_model_enable(unit, exit->target, true);
 }

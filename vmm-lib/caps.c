@@ -148,11 +148,13 @@ static int read_pt(struct vmpt_pt_cpuid *pt, const struct vmpt_cpu_reader *reade
 	return err;
 }
 
-int vmpt_caps_read(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader)
+int vmpt_caps_read_abi(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader, u64 abi)
 {
 	struct vmpt_cpuid_regs first, one;
 	int err;
 
+	if (abi != VMPT_CAPS_ABI)
+		return -VMPT_E_VERSION;
 	*caps = (struct vmpt_caps){ 0 };
 	err = cpuid(reader, 0, 0, &first);
 	if (!err)

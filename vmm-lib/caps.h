@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* What the processor's VMX can do for PT. */
 #define VMPT_VMX_PT	       0x001 /* IA32_VMX_MISC[14]: PT may trace in VMX operation */
@@ -73,6 +74,10 @@ extern const struct vmpt_policy vmpt_policy_all;
 const char *vmpt_policy_note(const struct vmpt_caps *host, const struct vmpt_policy *policy,
 			     unsigned int index);
 
+#define VMPT_CAPS_ABI                                                           \
+	VMPT_ABI4(struct vmpt_caps, struct vmpt_cpu_reader, struct vmpt_policy, \
+		  struct vmpt_baseline)
+
 /*
  * Read a processor: CPUID 1, 7, 14H.0 and 14H.1, 15H, 80000008H; IA32_VMX_MISC and the VMX
  * capability MSRs. Subleaves of 14H above 1 are not read: this manual defines none, so the library
@@ -80,7 +85,8 @@ const char *vmpt_policy_note(const struct vmpt_caps *host, const struct vmpt_pol
  * depends on are present. 0, or the result of the reader's cpuid callback; an MSR whose rdmsr fails
  * counts as missing.
  */
-int vmpt_caps_read(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader);
+int vmpt_caps_read_abi(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader, u64 abi);
+#define vmpt_caps_read(caps, reader) vmpt_caps_read_abi(caps, reader, VMPT_CAPS_ABI)
 
 /*
  * The most a guest can be shown on @host under @policy: never FabricEn, never what the library does
@@ -141,6 +147,7 @@ int vmpt_tsc_ratio(u32 host_numerator, u32 host_denominator, u64 multiplier, u32
  */
 u64 vmpt_platform_info(u64 host_value, u64 multiplier);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

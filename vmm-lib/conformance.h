@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /*
  * The operations that the VMM provides. All calls act on one vCPU in 64-bit mode at CPL 0, stopped
@@ -98,13 +99,20 @@ struct vmpt_conformance_summary {
 /* Called for each scenario, in order; the result is valid during the call. */
 typedef void vmpt_conformance_report(void *opaque, const struct vmpt_conformance_result *result);
 
+#define VMPT_CONFORMANCE_ABI                                                   \
+	VMPT_ABI4(struct vmpt_conformance_ops, struct vmpt_conformance_result, \
+		  struct vmpt_conformance_summary, struct vmpt_caps)
+
 /*
  * Run all scenarios; @opaque is passed to all callbacks. 0 even if scenarios failed, see @summary;
  * -VMPT_E_INVAL: a callback is missing or RAM is too small; other negative values: that of a
  * callback, which ended the run. @report and @summary may be NULL.
  */
-int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
-			 vmpt_conformance_report *report, struct vmpt_conformance_summary *summary);
+int vmpt_conformance_run_abi(const struct vmpt_conformance_ops *ops, void *opaque,
+			     vmpt_conformance_report *report,
+			     struct vmpt_conformance_summary *summary, u64 abi);
+#define vmpt_conformance_run(ops, opaque, report, summary) \
+	vmpt_conformance_run_abi(ops, opaque, report, summary, VMPT_CONFORMANCE_ABI)
 
 /*
  * A result as one line without a newline, NUL-terminated and cut at @len:
@@ -113,6 +121,7 @@ int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
  */
 size_t vmpt_conformance_print(const struct vmpt_conformance_result *result, char *buf, size_t len);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

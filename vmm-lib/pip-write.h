@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum vmpt_cr3_cause {
 	VMPT_CR3_MOV,	      /* MOV CR3 that exited, or that the VMM emulated */
@@ -54,6 +55,7 @@ int vmpt_packet_append(struct vmpt_output *out, const u8 *packet, size_t len);
 /* The three in one: 1: appended as above, 0: no PIP was due, negative: as above. */
 int vmpt_pip_append(struct vmpt_output *out, const struct vmpt_cr3_write *write, bool nr);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -24,6 +24,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- what a guest is shown (1.2, 3.1) ---- */
 
@@ -186,11 +187,17 @@ struct vmpt_rtit_vcpu {
 	struct vmpt_rtit_rewrite rewrite;
 };
 
+#define VMPT_RTIT_VCPU_ABI                                                              \
+	VMPT_ABI4(struct vmpt_rtit_vcpu, struct vmpt_rtit_config, struct vmpt_rtit_ops, \
+		  struct vmpt_rtit_signature)
+
 /*
  * After RESET. -VMPT_E_INVAL: a callback is missing, a bounce buffer is not as described, or
  * rewrite_clock without VMPT_RTIT_BOUNCE.
  */
-int vmpt_rtit_vcpu_init(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_config *config);
+int vmpt_rtit_vcpu_init_abi(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_config *config,
+			    u64 abi);
+#define vmpt_rtit_vcpu_init(vcpu, config) vmpt_rtit_vcpu_init_abi(vcpu, config, VMPT_RTIT_VCPU_ABI)
 /* RESET of the virtual processor; INIT changes nothing and has no call. -VMPT_E_STATE: loaded. */
 int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu);
 
@@ -350,6 +357,7 @@ int vmpt_rtit_vcpu_save(const struct vmpt_rtit_vcpu *vcpu, u8 *buf, size_t len);
 int vmpt_rtit_vcpu_restore(struct vmpt_rtit_vcpu *vcpu, const u8 *buf, size_t len,
 			   struct vmpt_refusal *why);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

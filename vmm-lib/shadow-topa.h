@@ -25,6 +25,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Entries of a 4-KiB page of a host table; the last one of each page is END. */
 #define VMPT_SHADOW_PER_PAGE  512
@@ -89,6 +90,7 @@ struct vmpt_vcpu;
  */
 bool vmpt_shadow_invalidate(struct vmpt_vcpu *vcpu, u64 gpa, u64 size);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* guest TSC = ((TSC in the trace × multiplier) >> 48) + offset, mod 2^56 in the packet */
 struct vmpt_tsc_change {
@@ -87,6 +88,7 @@ struct vmpt_record {
  */
 size_t vmpt_record_print(const struct vmpt_record *record, char *buf, size_t len);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

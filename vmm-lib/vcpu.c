@@ -152,11 +152,13 @@ static int check_config(const struct vmpt_config *config, struct vmpt_refusal *w
 	return err;
 }
 
-int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
-		   struct vmpt_refusal *why)
+int vmpt_vcpu_init_abi(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
+		       struct vmpt_refusal *why, u64 abi)
 {
 	int err;
 
+	if (abi != VMPT_VCPU_ABI)
+		return -VMPT_E_VERSION;
 	if (!vcpu || !config)
 		return vmpt_refuse(why, VMPT_E_INVAL, "config", "missing", 0, 0);
 	err = check_config(config, why);

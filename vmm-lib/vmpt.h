@@ -30,6 +30,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define VMPT_SHUTDOWN 2
 /* Not for the guest: work is left, call again. */
@@ -283,14 +284,18 @@ struct vmpt_vcpu {
 	u64 cr3_guest, cr3_hw;
 };
 
+#define VMPT_VCPU_ABI \
+	VMPT_ABI4(struct vmpt_vcpu, struct vmpt_config, struct vmpt_ops, struct vmpt_caps)
+
 /*
  * Initialize a vCPU as after a cold reset. Checks its arguments: -VMPT_E_CAPS if the host cannot
  * support the guest, -VMPT_E_CONTROLS if plan and guest disagree (a guest with PT under
  * VMPT_USE_SYSTEM) or the host lacks a control that the plan needs, -VMPT_E_INVAL if a callback
  * that the plan needs is missing.
  */
-int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
-		   struct vmpt_refusal *why);
+int vmpt_vcpu_init_abi(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
+		       struct vmpt_refusal *why, u64 abi);
+#define vmpt_vcpu_init(vcpu, config, why) vmpt_vcpu_init_abi(vcpu, config, why, VMPT_VCPU_ABI)
 
 /*
  * CPUID for the guest: @regs holds the VMM's answer and is changed where PT requires it: leaf 7
@@ -512,6 +517,7 @@ int vmpt_vcpu_save(const struct vmpt_vcpu *vcpu, u8 *buf, size_t len);
  */
 int vmpt_vcpu_restore(struct vmpt_vcpu *vcpu, const u8 *buf, size_t len, struct vmpt_refusal *why);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

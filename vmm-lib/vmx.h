@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define VMPT_SECONDARY_EPT	  (1u << 1)
 #define VMPT_SECONDARY_CONCEAL	  (1u << 19)
@@ -102,6 +103,7 @@ void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, struct vmpt
 #define VMPT_INTERCEPT_READ  0x1
 #define VMPT_INTERCEPT_WRITE 0x2
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -404,6 +404,9 @@ void cli_json_end(struct cli *cli, json_t *obj);
 /* Print it to @out and free it; one line if @line. 0, or an exit code after a message. */
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line);
 
+/* Print @doc with each member on a line, and free it. */
+void cli_json_members(struct cli *cli, json_t *doc, FILE *out);
+
 /*
  * Print a document with one array, one object per line, without holding it in memory:
  * @doc's members (ownership passes), then @key; its objects; the end with cli_json_end().
@@ -411,6 +414,8 @@ int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line);
 void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out);
 void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out);
 void cli_json_list_close(struct cli *cli, FILE *out);
+/* The same without these: they are in @doc. */
+void cli_json_list_end(const struct cli *cli, FILE *out);
 
 /* ---- owner.c ---- */
 

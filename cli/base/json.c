@@ -174,7 +174,10 @@ static void print_csv(const struct cli *cli, const json_t *doc, FILE *out)
 	size_t i;
 
 	cli_csv_header(csv, ns, out);
-	json_array_foreach(json_object_get(doc, csv->list), i, one) cli_csv_rows(csv, one, ns, out);
+	json_array_foreach(json_object_get(doc, csv->list), i, one)
+	{
+		cli_csv_rows(csv, one, ns, out);
+	}
 }
 
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
@@ -226,6 +229,13 @@ static void dump_members(struct cli *cli, json_t *doc, bool last, FILE *out)
 	json_decref(doc);
 }
 
+void cli_json_members(struct cli *cli, json_t *doc, FILE *out)
+{
+	fprintf(out, "{\n");
+	dump_members(cli, doc, true, out);
+	fprintf(out, "}\n");
+}
+
 void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out)
 {
 	if (cli->csv) {
@@ -249,6 +259,12 @@ void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out)
 	}
 	fputs(first ? "\n" : ",\n", out);
 	dump(cli, o, out);
+}
+
+void cli_json_list_end(const struct cli *cli, FILE *out)
+{
+	if (!cli->csv)
+		fprintf(out, "\n]\n}\n");
 }
 
 void cli_json_list_close(struct cli *cli, FILE *out)

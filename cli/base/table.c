@@ -285,7 +285,9 @@ static void put_value(const json_t *value, FILE *out)
 	}
 	/* Strings, as in "cr3s" */
 	json_array_foreach(value, i, one)
+	{
 		fprintf(out, "%s%s", i ? " " : "", json_string_value(one));
+	}
 }
 
 /* @key: of @o in its object, or NULL; what it lacks is @parent's. */
@@ -319,7 +321,13 @@ void cli_csv_rows(const struct cli_csv *csv, const json_t *o, bool ns, FILE *out
 
 	if (!csv->each)
 		put_row(csv, NULL, o, NULL, ns, out);
-	json_array_foreach(list, i, one) put_row(csv, NULL, one, o, ns, out);
+	json_array_foreach(list, i, one)
+	{
+		put_row(csv, NULL, one, o, ns, out);
+	}
 	if (json_is_object(list))
-		json_object_foreach(list, key, one) put_row(csv, key, one, o, ns, out);
+		json_object_foreach(list, key, one)
+		{
+			put_row(csv, key, one, o, ns, out);
+		}
 }

@@ -191,7 +191,7 @@ function widthOf(ctx, text) {
 	return widths.get(text);
 }
 
-// The name of a VM in so many letters, different from the others'.
+// The name of a VM in at most that number of letters, different from the others'.
 const tags = new Map();
 
 function tag(vm, letters) {
@@ -282,8 +282,8 @@ function drawBar(ctx, box, lane, state, from, length) {
 // What the CPU did while the vCPU was out, as [state, from, length] each; null: not all is kept.
 function partsOf(i) {
 	const from = spans.start[i] + spans.length[i], to = from + spans.gap[i];
-	const cpu = lanes.find((l) => l.kind === 'cpu' && l.id === spans.stream[i]), parts = [];
-	if (!cpu || cpu.droppedIn(from, to))
+	const cpu = lanes[1 + spans.stream[i]], parts = [];
+	if (!cpu || cpu.kind !== 'cpu' || cpu.droppedIn(from, to))
 		return null;
 	for (let k = Math.max(0, lower(cpu.starts, from) - 1); k < cpu.items.length && cpu.starts[k] < to; k++) {
 		const j = cpu.items[k], a = Math.max(from, spans.start[j]), b = Math.min(to, spans.start[j] + spans.length[j]);

@@ -33,10 +33,13 @@ function unitOf(seconds) {
 
 // A stretch of time with about @precision digits.
 function time(ticks, precision = 4) {
-	if (!hz)
-		return number(ticks) + ' ' + unitName;
 	if (!ticks)
 		return '0';
+	// Tables have no room for more than three digits.
+	if (!hz) {
+		const [big, letter] = precision > 3 ? [1, ''] : [[1e9, ' G'], [1e6, ' M'], [1e3, ' k']].find(([n]) => ticks >= n) || [1, ''];
+		return big > 1 ? Number((ticks / big).toPrecision(3)) + letter : number(ticks) + (precision > 3 ? ' ' + unitName : '');
+	}
 	const [unit, name] = unitOf(ticks / hz), value = ticks / hz / unit;
 	const whole = Math.abs(value) >= 100 ? 3 : Math.abs(value) >= 10 ? 2 : 1;
 	const digits = Math.min(unit === 1e-9 ? 1 : 3, Math.max(0, precision - whole));
@@ -75,7 +78,7 @@ function relative(ticks, most, step) {
 }
 
 const exact = (ticks) => hz ? point(ticks, hz * 1e-9) : number(begin + ticks) + ' ' + unitName;
-const clockName = () => !hz ? unitName + ' from the start' : !clock.zero ? 'from the start' :
+const clockName = () => !hz ? 'in ' + unitName : !clock.zero ? 'from the start' :
 	clock.name === 'wall' ? 'wall clock' : `${clock.name}’s clock`;
 const hex = (value) => value === null ? '–' : '0x' + value.toString(16);
 const tsc = (ticks) => hex(zero + BigInt(Math.round(begin + ticks)));

@@ -161,10 +161,13 @@ static void check_set(const struct json_line *line, const struct cli_recording *
 /* The processor's TSC is constant; that of the plugin is at times ahead. */
 static void check_rate(const struct json_line *line, struct cli_recording *rec, bool constant)
 {
-	const struct cli_clock_pair *a = rec->pair, *b = a + rec->pairs - 1;
+	const struct cli_clock_pair *a = rec->pair, *b;
 	double khz;
 
-	if (!constant || rec->pairs < 2 || b->mono_raw_ns - a->mono_raw_ns < NS)
+	if (!constant || rec->pairs < 2)
+		return;
+	b = a + rec->pairs - 1;
+	if (b->mono_raw_ns - a->mono_raw_ns < NS)
 		return;
 	khz = (double)(b->tsc - a->tsc) / (double)(b->mono_raw_ns - a->mono_raw_ns) * 1e6;
 	if (khz < 1 || khz > 999999999)

@@ -92,6 +92,8 @@ static bool is_plain(const char *name)
 {
 	size_t len = strlen(name), i, n;
 
+	if (!strcmp(name, SLICES_FILE))
+		return true;
 	if (*name == '.' || strchr(name, '/'))
 		return false;
 	for (i = 0; i < VMPT_ARRAY_SIZE(suffix); i++) {
@@ -395,7 +397,7 @@ static int remove_old(struct cli *cli, const struct split_files *old,
 			continue;
 		if (unlinkat(s->dir_fd, file->name, 0))
 			return split_io_failed(cli, file->name);
-		s->removed += !again;
+		s->removed += !again && strcmp(file->name, SLICES_FILE);
 	}
 	return 0;
 }

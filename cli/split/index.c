@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * index.json of vmpt split. It is written slice by slice, one object per line:
- * a long trace has more slices than fit in memory.
+ * The index of vmpt split: index.json, which lists files and owners and is written last, and
+ * slices.gz, written slice by slice: a long trace has more than fit in memory.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/split/split.h"
+#include "util/array.h"
 
 /* IA32_RTIT_CTL.DisRETC: the same bit in perf's config. */
 #define DIS_RETC (1ULL << 11)
-
-static const char *begin_name(unsigned int begin)
-{
-	static const char *const name[] = {
-		[VMPT_BEGIN_START] = "start", [VMPT_BEGIN_ENTRY] = "entry",
-		[VMPT_BEGIN_EXIT] = "exit",   [VMPT_BEGIN_SWITCH] = "switch",
-		[VMPT_BEGIN_PSB] = "psb",     [VMPT_BEGIN_DOUBT] = "doubt",
-		[VMPT_BEGIN_LOSS] = "loss",
-	};
-
-	return begin < VMPT_ARRAY_SIZE(name) ? name[begin] : "?";
-}
 
 static int index_failed(struct cli *cli)
 {
@@ -36,154 +26,151 @@ static int index_failed(struct cli *cli)
 	return 1;
 }
 
-static void write_member(struct cli *cli, const char *key, json_t *value, bool last)
+static int slices_failed(struct cli *cli)
 {
-	struct split *s = cli->data;
+	const struct split *s = cli->data;
 
-	fprintf(s->index, "\"%s\": ", key);
-	if (!value ||
-	    json_dumpf(value, s->index, JSON_ENSURE_ASCII | JSON_COMPACT | JSON_ENCODE_ANY))
-		cli->out_of_memory |= !ferror(s->index);
-	fprintf(s->index, "%s\n", last ? "" : ",");
+	cli_error(cli, "%s/" SLICES_FILE ": %s", s->dir, strerror(errno ? errno : EIO));
+	return 1;
 }
 
 int split_index_start(struct cli *cli)
 {
-	static const char *const clock_name[] = { "as-is", "host", "guest" };
 	struct split *s = cli->data;
-	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
-	bool off = info->has_config && info->config & DIS_RETC;
-	json_t *doc = cli_json_document(cli);
-	void *at;
+	FILE *f;
+	int fd;
 
-	s->index = split_create(cli, "index.json.part");
-	if (!s->index) {
-		json_decref(doc);
+	s->owners = json_array();
+	s->errors = json_array();
+	if (s->no_index)
+		return 0;
+	f = split_create(cli, SLICES_FILE);
+	if (!f)
 		return 1;
+	errno = 0;
+	fd = dup(fileno(f));
+	fclose(f);
+	s->index = fd < 0 ? NULL : slices_open(fd, true);
+	return s->index ? 0 : slices_failed(cli);
+}
+
+/* ---- slices ---- */
+
+/* The number of @owner in .owners, in the order of their first slices. */
+static u64 owner_number(struct cli *cli, const struct vmpt_owner *owner)
+{
+	struct split *s = cli->data;
+	size_t i, n = json_array_size(s->owners);
+	json_t *o;
+
+	for (i = 0; i < n; i++)
+		if (vmpt_owner_same(&s->owner[i], owner))
+			return i;
+	if (vmpt_grow(&s->owner, n)) {
+		cli->out_of_memory = true;
+		return 0;
 	}
-	cli_json_set(cli, doc, "conceal", json_boolean(s->conceal));
-	cli_json_set(cli, doc, "perf", json_boolean(s->perf));
-	cli_json_string(cli, doc, "stream_clock", clock_name[s->on_clock]);
-	cli_json_string(cli, doc, "ret_compression", off ? "off" : "possible");
-	fprintf(s->index, "{\n");
-	for (at = json_object_iter(doc); at; at = json_object_iter_next(doc, at))
-		write_member(cli, json_object_iter_key(at), json_object_iter_value(at), false);
-	json_decref(doc);
-	fprintf(s->index, "\"slices\": [");
-	return ferror(s->index) || cli->out_of_memory ? index_failed(cli) : 0;
+	s->owner[n] = *owner;
+	o = json_object();
+	cli_json_string(cli, o, "owner", cli_owner_kind(owner));
+	cli_json_vm(cli, o, owner);
+	cli_json_add(cli, s->owners, o);
+	return n;
 }
 
-/* Only those present: most slices have none of these. */
-static void number_if(struct cli *cli, json_t *o, const char *key, u64 value)
+/* The number of the loss's cause in .errors, plus 1. */
+static u64 error_number(struct cli *cli, unsigned int err)
 {
-	if (value)
-		cli_json_number(cli, o, key, value);
+	struct split *s = cli->data;
+
+	if (err >= VMPT_E_NR)
+		err = VMPT_E_SYNC;
+	if (!s->error[err]) {
+		cli_json_add(cli, s->errors, json_string(vmpt_strerror((int)err)));
+		s->error[err] = (u8)json_array_size(s->errors);
+	}
+	return s->error[err];
 }
 
-static void flag_if(struct cli *cli, json_t *o, const char *key, bool value)
+static void take_slice(struct cli *cli, struct slices_row *row, const struct vmpt_slice *slice)
 {
-	if (value)
-		cli_json_set(cli, o, key, json_true());
-}
-
-static void json_rtit(struct cli *cli, json_t *o, const struct vmpt_slice *slice)
-{
-	json_t *errata = NULL;
 	unsigned int i;
-	char name[16];
 
-	number_if(cli, o, "enables", slice->enables);
-	number_if(cli, o, "disables", slice->disables);
-	for (i = 1; i <= VMPT_RTIT_ERRATA; i++) {
-		if (!slice->errata[i])
-			continue;
-		if (!errata)
-			errata = json_object();
-		snprintf(name, sizeof(name), "E%u", i);
-		cli_json_number(cli, errata, name, slice->errata[i]);
-	}
-	if (errata)
-		cli_json_set(cli, o, "errata", errata);
-}
-
-static void json_slice(struct cli *cli, json_t *o, const struct vmpt_slice *slice)
-{
-	json_t *cr3s = json_array();
-	u32 i;
-
-	cli_json_owner(cli, o, &slice->owner);
-	cli_json_number(cli, o, "offset", slice->offset);
-	cli_json_number(cli, o, "size", slice->size);
-	cli_json_string(cli, o, "begin", begin_name(slice->begin));
+	row->v[SLICES_FLAGS] = slice->owner.sure |
+			       (slice->owner.concealed ? SLICES_CONCEALED : 0u) |
+			       (slice->has_tsc ? SLICES_HAS_TSC : 0u) |
+			       (slice->cr3_count > VMPT_SLICE_CR3S ? SLICES_MORE_CR3S : 0u);
+	row->v[SLICES_BEGIN] = slice->begin;
 	if (slice->begin == VMPT_BEGIN_LOSS)
-		cli_json_string(cli, o, "lost", vmpt_strerror(slice->loss));
+		row->v[SLICES_LOST] = error_number(cli, slice->loss);
+	row->v[SLICES_OFFSET] = slice->offset;
+	row->v[SLICES_SIZE] = slice->size;
 	if (slice->has_tsc) {
-		cli_json_hex(cli, o, "first_tsc", slice->first_tsc);
-		cli_json_hex(cli, o, "last_tsc", slice->last_tsc);
+		row->v[SLICES_FIRST_TSC] = slice->first_tsc;
+		row->v[SLICES_LAST_TSC] = slice->last_tsc;
 	}
-	for (i = 0; i < slice->cr3_count && i < VMPT_SLICE_CR3S; i++) {
-		char buf[24];
-
-		snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)slice->cr3[i]);
-		cli_json_add(cli, cr3s, json_string(buf));
-	}
-	cli_json_set(cli, o, "cr3s", cr3s);
-	flag_if(cli, o, "more_cr3s", slice->cr3_count > VMPT_SLICE_CR3S);
-	number_if(cli, o, "overflows", slice->overflows);
-	number_if(cli, o, "failed_entries", slice->failed_entries);
-	number_if(cli, o, "doubts", slice->doubts);
-	json_rtit(cli, o, slice);
+	row->v[SLICES_CR3S] =
+		slice->cr3_count > VMPT_SLICE_CR3S ? VMPT_SLICE_CR3S : slice->cr3_count;
+	memcpy(row->cr3, slice->cr3, sizeof(row->cr3));
+	for (i = 1; i <= VMPT_RTIT_ERRATA; i++)
+		row->v[SLICES_ERRATA + i - 1] = slice->errata[i];
 }
 
-static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extracted *x)
+/* In the order of slices_count_name(). */
+static void take_counts(u64 *v, const struct vmpt_extracted *x)
 {
-	const struct split *s = cli->data;
-	const struct split_out *out = &s->out[s->first + (size_t)x->stream];
-	/* The first slice has the PSB after which bytes are added. */
-	u64 added = s->perf && x->out_offset ? PERF_OUT_ADDED : 0;
+	const struct vmpt_slice *s = &x->slice;
+	const u64 count[] = {
+		s->overflows,	  s->failed_entries, s->doubts,		 s->enables,
+		s->disables,	  x->others_mtc,     x->others_cbr,	 x->others_cyc,
+		x->others_cycles, x->others_tsc,     x->others_tsc_kept, x->tscs_rewritten,
+		x->tscs_unmapped, x->fups_dropped,   x->ips_reencoded,	 x->flow_dropped,
+		x->tips_enabling, x->concealed,	     x->dropped,	 x->lips_unknown,
+	};
 
-	cli_json_string(cli, o, "file", out->name);
-	cli_json_number(cli, o, "out_offset", x->out_offset + added);
-	cli_json_number(cli, o, "out_size", x->out_size);
-	flag_if(cli, o, "head", x->head);
-	flag_if(cli, o, "returned", x->returned);
-	flag_if(cli, o, "enabled", x->enabled);
-	flag_if(cli, o, "left", x->left);
-	flag_if(cli, o, "returns_may_lack_calls", x->lacks_calls);
-	number_if(cli, o, "others_mtc", x->others_mtc);
-	number_if(cli, o, "others_cbr", x->others_cbr);
-	number_if(cli, o, "others_cyc", x->others_cyc);
-	number_if(cli, o, "others_cycles", x->others_cycles);
-	number_if(cli, o, "others_tsc", x->others_tsc);
-	number_if(cli, o, "others_tsc_kept", x->others_tsc_kept);
-	number_if(cli, o, "tscs_rewritten", x->tscs_rewritten);
-	number_if(cli, o, "tscs_unmapped", x->tscs_unmapped);
-	number_if(cli, o, "fups_dropped", x->fups_dropped);
-	number_if(cli, o, "ips_reencoded", x->ips_reencoded);
-	number_if(cli, o, "flow_dropped", x->flow_dropped);
-	number_if(cli, o, "tips_enabling", x->tips_enabling);
-	number_if(cli, o, "concealed_packets", x->concealed);
-	number_if(cli, o, "dropped_packets", x->dropped);
-	number_if(cli, o, "lips_unknown", x->lips_unknown);
+	/* What a slice that is in no file would have had there means nothing. */
+	memcpy(v, count, (x->stream < 0 ? 5 : VMPT_ARRAY_SIZE(count)) * sizeof(*v));
+}
+
+static void take_extracted(struct cli *cli, struct slices_row *row, const struct vmpt_extracted *x)
+{
+	const bool flag[] = { x->head, x->returned, x->enabled, x->left, x->lacks_calls };
+	const struct split *s = cli->data;
+	size_t i;
+
+	row->v[SLICES_FILE_NUMBER] = s->first + (size_t)x->stream + 1;
+	/* The first slice has the PSB after which bytes are added. */
+	row->v[SLICES_OUT_OFFSET] = x->out_offset + (s->perf && x->out_offset ? PERF_OUT_ADDED : 0);
+	row->v[SLICES_OUT_SIZE] = x->out_size;
+	for (i = 0; i < VMPT_ARRAY_SIZE(flag); i++)
+		row->v[SLICES_FLAGS] |= (u64)flag[i] << (SLICES_FLAG_NAMES + i);
 }
 
 int split_index_slice(struct cli *cli, const struct vmpt_extracted *x)
 {
 	struct split *s = cli->data;
-	json_t *o = json_object();
+	struct slices_row row = { .v = { [SLICES_CPU] = s->stream } };
+	struct split_out *out = x->stream >= 0 ? &s->out[s->first + (size_t)x->stream] : NULL;
 
-	cli_json_stream(cli, o, cli->stream[s->stream]);
-	json_slice(cli, o, &x->slice);
-	if (x->stream >= 0)
-		json_extracted(cli, o, x);
-	errno = 0;
-	fputs(s->slices ? ",\n" : "\n", s->index);
-	if (json_dumpf(o, s->index, JSON_ENSURE_ASCII | JSON_COMPACT))
-		cli->out_of_memory |= !ferror(s->index);
-	json_decref(o);
 	s->slices++;
-	return ferror(s->index) || cli->out_of_memory ? index_failed(cli) : 0;
+	if (s->no_index)
+		return 0;
+	if (out && !out->owner_known)
+		out->owner_number = owner_number(cli, &x->slice.owner);
+	if (out)
+		out->owner_known = true;
+	row.v[SLICES_OWNER] = out ? out->owner_number : owner_number(cli, &x->slice.owner);
+	take_slice(cli, &row, &x->slice);
+	take_counts(row.v + SLICES_COUNTS, x);
+	if (out)
+		take_extracted(cli, &row, x);
+	errno = 0;
+	if (!slices_write(s->index, &row) && !cli->out_of_memory)
+		return 0;
+	return cli->out_of_memory ? index_failed(cli) : slices_failed(cli);
 }
+
+/* ---- index.json ---- */
 
 json_t *split_json_streams(struct cli *cli)
 {
@@ -196,6 +183,8 @@ json_t *split_json_streams(struct cli *cli)
 		json_t *o = json_object();
 
 		cli_json_string(cli, o, "file", out->name);
+		if (out->joined)
+			cli_json_number(cli, o, "part", out->perf_part);
 		cli_json_stream(cli, o, cli->stream[out->stream]);
 		cli_json_string(cli, o, "owner", cli_owner_kind(&out->owner));
 		cli_json_vm(cli, o, &out->owner);
@@ -209,14 +198,6 @@ json_t *split_json_streams(struct cli *cli)
 	return streams;
 }
 
-static void write_index_vms(struct cli *cli)
-{
-	json_t *vms = split_json_vms(cli);
-
-	write_member(cli, "vms", vms, false);
-	json_decref(vms);
-}
-
 /* All files but the index, with their sizes: what a later split may replace. */
 static json_t *outputs_json(struct cli *cli)
 {
@@ -227,9 +208,14 @@ static json_t *outputs_json(struct cli *cli)
 	size_t i;
 
 	for (i = 0;; i++) {
-		name = i < s->outs ? s->out[i].name : split_vm_name(s, i - s->outs);
+		name = !i		 ? SLICES_FILE
+		       : i - 1 < s->outs ? s->out[i - 1].name
+					 : split_vm_name(s, i - 1 - s->outs);
 		if (!name)
 			return files;
+		/* A VM's file is in the list of VMs. */
+		if (i && i - 1 < s->outs && s->out[i - 1].joined)
+			continue;
 		if (fstatat(s->new_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		o = json_object();
@@ -239,30 +225,59 @@ static json_t *outputs_json(struct cli *cli)
 	}
 }
 
+/* The members, one a line: dir.c finds "outputs" after "left_out_bytes". */
+static json_t *index_document(struct cli *cli)
+{
+	static const char *const clock_name[] = { "as-is", "host", "guest" };
+	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+	bool off = info->has_config && info->config & DIS_RETC;
+	json_t *doc = cli_json_document(cli), *cpus = json_array(), *o;
+	struct split *s = cli->data;
+	size_t i;
+
+	for (i = 0; i < cli->streams; i++) {
+		o = json_object();
+		cli_json_stream(cli, o, cli->stream[i]);
+		cli_json_add(cli, cpus, o);
+	}
+	cli_json_set(cli, doc, "conceal", json_boolean(s->conceal));
+	cli_json_set(cli, doc, "perf", json_boolean(s->perf));
+	cli_json_string(cli, doc, "stream_clock", clock_name[s->on_clock]);
+	cli_json_string(cli, doc, "ret_compression", off ? "off" : "possible");
+	cli_json_set(cli, doc, "slices_file", s->no_index ? json_null() : json_string(SLICES_FILE));
+	cli_json_number(cli, doc, "slices", s->slices);
+	cli_json_set(cli, doc, "cpus", cpus);
+	cli_json_set(cli, doc, "owners", json_incref(s->owners));
+	cli_json_set(cli, doc, "errors", json_incref(s->errors));
+	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
+	cli_json_set(cli, doc, "outputs", outputs_json(cli));
+	if (s->per_vm)
+		cli_json_set(cli, doc, "vms", split_json_vms(cli));
+	cli_json_set(cli, doc, "streams", split_json_streams(cli));
+	cli_vm_names_tell(cli, &s->names);
+	cli_json_end(cli, doc);
+	return doc;
+}
+
 int split_index_finish(struct cli *cli)
 {
 	struct split *s = cli->data;
-	json_t *streams = split_json_streams(cli), *files, *end = json_object();
-	FILE *f = s->index;
+	struct slices *slices = s->index;
+	json_t *doc;
+	FILE *f;
 	int err;
 
-	errno = 0;
-	fprintf(f, "%s],\n", s->slices ? "\n" : "");
-	fprintf(f, "\"left_out_bytes\": %llu,\n", (unsigned long long)s->left_out);
-	files = outputs_json(cli);
-	write_member(cli, "outputs", files, false);
-	json_decref(files);
-	if (s->per_vm)
-		write_index_vms(cli);
-	write_member(cli, "streams", streams, false);
-	json_decref(streams);
-	cli_json_end(cli, end);
-	write_member(cli, "warnings", json_object_get(end, "warnings"), false);
-	write_member(cli, "losses", json_object_get(end, "losses"), true);
-	json_decref(end);
-	fprintf(f, "}\n");
-	err = ferror(f) || cli->out_of_memory;
 	s->index = NULL;
+	errno = 0;
+	if (slices_close(slices))
+		return slices_failed(cli);
+	f = split_create(cli, "index.json.part");
+	if (!f)
+		return 1;
+	doc = index_document(cli);
+	errno = 0;
+	cli_json_members(cli, doc, f);
+	err = ferror(f) || cli->out_of_memory;
 	if (fclose(f) || err)
 		return index_failed(cli);
 	return 0;

@@ -151,7 +151,8 @@ static void print_text(struct cli *cli)
 		printf("%s: removed %s stream%s of an earlier split\n", s->dir,
 		       cli_number(s->removed, buf), s->removed == 1 ? "" : "s");
 	split_vms_print(s);
-	printf("%s/index.json: %s slice%s\n", s->dir, cli_number(s->slices, buf),
+	printf("%s/%s: %s slice%s\n", s->dir,
+	       s->no_index ? "index.json, without them" : SLICES_FILE, cli_number(s->slices, buf),
 	       s->slices == 1 ? "" : "s");
 }
 
@@ -161,7 +162,7 @@ static void print_json(struct cli *cli)
 	json_t *doc = cli_json_document(cli);
 
 	cli_json_string(cli, doc, "directory", s->dir);
-	cli_json_string(cli, doc, "index", "index.json");
+	cli_json_set(cli, doc, "slices_file", s->no_index ? json_null() : json_string(SLICES_FILE));
 	cli_json_number(cli, doc, "slices", s->slices);
 	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
 	cli_json_number(cli, doc, "removed_streams", s->removed);
@@ -233,6 +234,22 @@ static void warn_of_none(struct cli *cli)
 	cli->lost_events = true; /* for the exit code */
 }
 
+/* perf has one thread, and one stack, per vCPU; the guest's scheduler changes tasks. */
+static void warn_of_stacks(const struct cli *cli)
+{
+	const struct split *s = cli->data;
+	size_t i;
+
+	for (i = 0; i < s->outs; i++)
+		if (s->perf && s->out[i].owner.kind != VMPT_OWNER_HOST)
+			break;
+	if (s->perf && i < s->outs)
+		cli_warn(
+			cli,
+			"perf's call stacks and call graphs of a guest's kernel mix its tasks: perf "
+			"has one stack per vCPU; its branches and flat profiles are right");
+}
+
 static int run(struct cli *cli)
 {
 	struct split *s = cli->data;
@@ -279,6 +296,8 @@ static int run(struct cli *cli)
 	if (!err)
 		warn_of_none(cli);
 	if (!err)
+		warn_of_stacks(cli);
+	if (!err)
 		err = open_names(cli);
 	if (!err)
 		err = split_vms_write(cli);
@@ -294,8 +313,10 @@ static int run(struct cli *cli)
 		cli_vm_names_tell(cli, &s->names);
 	if (!err)
 		cli_filter_tell(cli);
-	if (s->index)
-		fclose(s->index);
+	slices_close(s->index);
+	json_decref(s->owners);
+	json_decref(s->errors);
+	free(s->owner);
 	split_close_dir(cli);
 	split_vms_close(s);
 	free(s->out);
@@ -309,7 +330,8 @@ static int run(struct cli *cli)
 
 static const struct cli_option options[] = {
 	{ "output", 'o', CLI_DIR, "DIR",
-	  "write the streams and index.json to DIR, created if needed", CLI_AT(struct split, dir) },
+	  "write the streams and their index to DIR, created if needed",
+	  CLI_AT(struct split, dir) },
 	{ "conceal", 0, CLI_FLAG, NULL,
 	  "hide the VMs in all streams, also the host's: no VMCS, NR 0, no VM entries "
 	  "and exits",
@@ -318,7 +340,7 @@ static const struct cli_option options[] = {
 	  "write each stream as a perf.data for perf script; implies --conceal",
 	  CLI_AT(struct split, perf) },
 	{ "per-vm", 0, CLI_FLAG, NULL,
-	  "like --perf, and all streams of a VM in one perf.data, in order of time; default of "
+	  "like --perf, but all streams of a VM in one perf.data, in order of time; default of "
 	  "--clock: host",
 	  CLI_AT(struct split, per_vm) },
 	{ "clock", 0, CLI_WORD, "WHOSE",
@@ -326,6 +348,8 @@ static const struct cli_option options[] = {
 	  "as-is", "as-is, host, guest", CLI_AT(struct split, on_clock),
 	  CLI_GIVEN(struct split, clock_given) },
 	CODE_OPTIONS(struct split, wanted, "with --perf: "),
+	{ "no-index", 0, CLI_FLAG, NULL, "do not write slices.gz, the index of slices",
+	  CLI_AT(struct split, no_index) },
 	{ "force", 'f', CLI_FLAG, NULL,
 	  "overwrite the files of an earlier split, and remove its other streams",
 	  CLI_AT(struct split, force) },
@@ -347,10 +371,11 @@ static const struct cli_csv csv[] = {
 const struct cli_command cli_split = {
 	.name = "split",
 	.title = "write one stream per VM and CPU, and an index",
-	.about = "Split the trace: one stream per VMCS and CPU, one per CPU for the host, each a\n"
-		 "trace of its own, and index.json, which lists the slices: their owner, how sure\n"
-		 "that is, their offset, and the changes at their edges. With RTIT owners come\n"
-		 "from the side record.",
+	.about =
+		"Split the trace: one stream per VMCS and CPU, one per CPU for the host, each a\n"
+		"trace of its own, and an index of the slices, which vmpt index prints: their\n"
+		"owner, how sure that is, their offset, and the changes at their edges. With RTIT\n"
+		"owners come from the side record.",
 	.examples = "  vmpt split -o out perf.data\n"
 		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
 		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"

@@ -4,6 +4,7 @@
 #define VMPT_CLI_SPLIT_H
 
 #include "cli/split/perf-out.h"
+#include "cli/split/slices.h"
 #include "cli/sideinfo/sideinfo.h"
 #include "decoder/vmpt-extract.h"
 
@@ -38,6 +39,10 @@ struct split_out {
 	FILE *file; /* NULL: not open now */
 	u64 used;   /* when last, by split.clock */
 	struct perf_out perf;
+	u64 owner_number; /* of the index, if .owner_known */
+	bool owner_known;
+	bool joined;   /* with --per-vm: .name is the VM's file, in which it is .perf_part */
+	u32 perf_part; /* from 0 on, in the order of the file's CPUs */
 };
 
 /* A file that an index lists. */
@@ -83,8 +88,12 @@ struct split {
 	u64 filtered;		      /* bytes that filters left out */
 	u64 unmapped;		      /* TSC packets left out */
 	u64 slices, left_out;	      /* bytes not written, losses included */
-	FILE *index;
-	struct split_vms *vms; /* of .per_vm */
+	bool no_index;
+	struct slices *index;
+	json_t *owners, *errors;  /* as in index.json */
+	struct vmpt_owner *owner; /* of .owners */
+	u8 error[VMPT_E_NR];	  /* numbers in .errors, plus 1 */
+	struct split_vms *vms;	  /* of .per_vm */
 	struct split_who *who;
 	size_t whos;
 	struct split_last last[SPLIT_LAST];

@@ -254,6 +254,27 @@ static void choose(const struct split *s, struct split_vm *vm, struct joined *j)
 	}
 }
 
+/* What is in the VM's file is not kept twice. */
+static int drop_joined(struct cli *cli, const struct split_vm *vm)
+{
+	struct split *s = cli->data;
+	u32 part = 0;
+	size_t i;
+
+	for (i = 0; i < vm->count; i++) {
+		struct split_out *out = &s->out[vm->member[i].out];
+
+		if (out->perf.has_tsc != vm->times)
+			continue;
+		if (unlinkat(s->new_fd, out->name, 0))
+			return split_io_failed(cli, out->name);
+		memcpy(out->name, vm->name, sizeof(out->name));
+		out->joined = true;
+		out->perf_part = part++;
+	}
+	return 0;
+}
+
 static int join(struct cli *cli, struct split_vm *vm)
 {
 	const struct split *s = cli->data;
@@ -274,6 +295,8 @@ static int join(struct cli *cli, struct split_vm *vm)
 	err = perf_out_join(j.perf, vm->written, f, open_stream, &j);
 	if ((fclose(f) && !err) || err)
 		err = split_io_failed(cli, vm->name);
+	else
+		err = drop_joined(cli, vm);
 out:
 	free(j.perf);
 	free(j.name);
@@ -361,7 +384,8 @@ json_t *split_json_vms(struct cli *cli)
 			const struct split_out *out = &s->out[vm->member[k].out];
 
 			if (out->perf.has_tsc == vm->times)
-				cli_json_add(cli, streams, json_string(out->name));
+				cli_json_add(cli, streams,
+					     json_integer((json_int_t)vm->member[k].out));
 		}
 		cli_json_set(cli, o, "streams", streams);
 		cli_json_number(cli, o, "bytes", vm->bytes);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt timeline --chrome: trace events as JSON for the Perfetto UI and Chrome's tracing page. A VM
- * is a process and a vCPU its thread: on it runs (complete events, "X") and between them the time
- * out of the guest with the exit's reason ("B", "E"). Process "CPUs" has a thread per CPU with all
- * spans. Written in order of time: an exit's event waits until all earlier ones are written.
+ * is a process and a vCPU its thread: on it is the time out of the guest, with the exit's reason;
+ * between that it runs. Process "CPUs" has a thread per CPU with what ran there; between that the
+ * host runs. All are complete events ("X"), which viewers sort: each fact is written once, and
+ * nothing that has no length, as there are millions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,10 +17,10 @@
 
 #define PID_CPUS 1 /* VMs from here on */
 
-/* An exit not written yet. */
+/* An exit that is not written yet: its vCPU is not back. */
 struct waiting_exit {
+	bool open;
 	u64 at; /* ticks */
-	u32 vcpu;
 	struct vmpt_exit exit;
 };
 
@@ -29,11 +30,8 @@ struct timeline_chrome {
 	FILE *file;		      /* of .out */
 	bool any;		      /* an event is out */
 	u64 left_out;		      /* spans without times */
-	struct waiting_exit *waiting; /* at most one per stream, unordered */
-	size_t count;
-	u64 next;   /* the earliest of them */
-	bool *open; /* by vCPU: a "B" is out */
-	size_t opens;
+	struct waiting_exit *waiting; /* by vCPU */
+	size_t waitings;
 	size_t vms, vcpus; /* that have their names */
 };
 
@@ -51,18 +49,23 @@ static void put_string(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-/* Microseconds with 4 decimals; ticks where the frequency is not known. */
+/* Microseconds with 3 decimals; ticks where the frequency is not known. */
 static u64 units(const struct timeline *t, u64 ticks)
 {
 	if (!(t->hz > 0))
-		return ticks * 10000;
-	return (u64)((long double)ticks * 1e10L / (long double)t->hz);
+		return ticks * 1000;
+	return (u64)((long double)ticks * 1e9L / (long double)t->hz);
 }
 
 static void put_units(FILE *f, const char *key, u64 value)
 {
-	fprintf(f, ",\"%s\":%llu.%04llu", key, (unsigned long long)(value / 10000),
-		(unsigned long long)(value % 10000));
+	unsigned int digits = 3, rest = (unsigned int)(value % 1000);
+
+	fprintf(f, ",\"%s\":%llu", key, (unsigned long long)(value / 1000));
+	for (; rest && rest % 10 == 0; rest /= 10)
+		digits--;
+	if (rest)
+		fprintf(f, ".%0*u", (int)digits, rest);
 }
 
 static void event(struct timeline_chrome *c, const char *phase, u32 pid, u32 tid)
@@ -90,90 +93,57 @@ static void put_name_of(struct timeline_chrome *c, u32 pid, u32 tid, const char 
 
 /* ---- exits ---- */
 
-static void put_exit_args(FILE *f, const struct vmpt_exit *e)
+/* A complete event from @start to @end, ticks; nothing, and false, if that is no time. */
+static bool put_complete(struct timeline_chrome *c, const struct timeline *t, u32 pid, u32 tid,
+			 u64 start, u64 end, const char *name)
 {
-	fprintf(f, "\"source\":\"%s\"", timeline_reason_source(e));
-	if (e->source != VMPT_REASON_NONE)
-		fprintf(f, ",\"reason\":%u", e->reason);
-	if (e->has_ip)
-		fprintf(f, ",\"ip\":\"0x%llx\"", (unsigned long long)e->ip);
-	if (e->cr3)
-		fprintf(f, ",\"cr3\":\"0x%llx\"", (unsigned long long)e->cr3);
-	if (e->has_qualification)
-		fprintf(f, ",\"qualification\":\"0x%llx\"", (unsigned long long)e->qualification);
-	if (e->halted)
-		fprintf(f, ",\"halted\":true");
-}
+	u64 from = units(t, start), to = units(t, end);
 
-static void put_exit_name(FILE *f, const struct vmpt_exit *e)
-{
-	char why[96];
-
-	timeline_why(e, why, sizeof(why), 64);
-	fprintf(f, ",\"name\":");
-	put_string(f, e->source == VMPT_REASON_NONE ? "exit" : why);
-}
-
-static void set_next(struct timeline_chrome *c)
-{
-	size_t i;
-
-	c->next = ~0ULL;
-	for (i = 0; i < c->count; i++)
-		if (c->waiting[i].at < c->next)
-			c->next = c->waiting[i].at;
-}
-
-static void drop(struct timeline_chrome *c, size_t i)
-{
-	c->waiting[i] = c->waiting[--c->count];
-	set_next(c);
-}
-
-/* Exits up to @ticks: the time out begins. */
-static void put_exits(struct timeline_chrome *c, const struct timeline *t, u64 ticks)
-{
-	while (c->next <= ticks && c->count) {
-		struct waiting_exit w;
-		size_t i;
-
-		for (i = 0; c->waiting[i].at != c->next; i++)
-			;
-		w = c->waiting[i];
-		drop(c, i);
-		event(c, "B", pid_of(t, w.vcpu), w.vcpu + 1);
-		put_exit_name(c->file, &w.exit);
-		fprintf(c->file, ",\"cat\":\"%s\"", w.exit.halted ? "halt" : "exit");
-		put_units(c->file, "ts", units(t, w.at));
-		fprintf(c->file, ",\"args\":{");
-		put_exit_args(c->file, &w.exit);
-		fprintf(c->file, "}}");
-		c->open[w.vcpu] = true;
-	}
+	if (to <= from)
+		return false;
+	event(c, "X", pid, tid);
+	put_units(c->file, "ts", from);
+	put_units(c->file, "dur", to - from);
+	fprintf(c->file, ",\"name\":");
+	put_string(c->file, name);
+	return true;
 }
 
 /*
- * The vCPU is back, or the trace ends: close the open event. @unseen: it was on a CPU that is
- * not in the trace, so the time out of the guest is unknown.
+ * The vCPU is back, or the trace ends: write its time out of the guest. @unseen: it was on a CPU
+ * that is not in the trace, so for how long is unknown.
  */
 static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vcpu, u64 ticks,
 		     bool unseen)
 {
-	size_t i;
+	struct waiting_exit *w = &c->waiting[vcpu];
+	const struct vmpt_exit *e = &w->exit;
+	const char *sep = "";
+	char why[96];
 
-	if (c->open[vcpu]) {
-		event(c, "E", pid_of(t, vcpu), vcpu + 1);
-		put_units(c->file, "ts", units(t, ticks));
-		fprintf(c->file, "%s}", unseen ? ",\"args\":{\"unseen\":true}" : "");
-		c->open[vcpu] = false;
+	if (!w->open)
 		return;
+	w->open = false;
+	timeline_why(e, why, sizeof(why), 64);
+	if (!put_complete(c, t, pid_of(t, vcpu), vcpu + 1, w->at, ticks,
+			  e->source == VMPT_REASON_NONE ? "exit" : why))
+		return;
+	if (e->halted)
+		fprintf(c->file, ",\"cat\":\"halt\"");
+	if (e->has_ip || e->qualification || unseen)
+		fprintf(c->file, ",\"args\":{");
+	if (e->has_ip) {
+		fprintf(c->file, "\"ip\":\"0x%llx\"", (unsigned long long)e->ip);
+		sep = ",";
 	}
-	/* It was shorter than the clock's resolution. */
-	for (i = 0; i < c->count; i++)
-		if (c->waiting[i].vcpu == vcpu) {
-			drop(c, i);
-			return;
-		}
+	if (e->qualification) {
+		fprintf(c->file, "%s\"qualification\":\"0x%llx\"", sep,
+			(unsigned long long)e->qualification);
+		sep = ",";
+	}
+	if (unseen)
+		fprintf(c->file, "%s\"unseen\":true", sep);
+	fputs(e->has_ip || e->qualification || unseen ? "}}" : "}", c->file);
 }
 
 /* ---- spans ---- */
@@ -192,41 +162,9 @@ static int put_names(struct timeline_chrome *c, const struct timeline *t)
 		put_name_of(c, pid_of(t, i), i + 1, "thread", t->vcpu[i].name,
 			    t->vcpu[i].number == TIMELINE_NONE ? i : t->vcpu[i].number);
 	}
-	if (vmpt_reserve_zeroed(&c->open, &c->opens, t->vcpus))
+	if (vmpt_reserve_zeroed(&c->waiting, &c->waitings, t->vcpus))
 		return cli_no_memory(c->cli);
 	return CLI_OK;
-}
-
-static void put_span(struct timeline_chrome *c, const struct timeline *t,
-		     const struct timeline_span *s, u32 pid, u32 tid, const char *name)
-{
-	const struct vmpt_span *span = s->span;
-	u64 start = units(t, s->start);
-	FILE *f = c->file;
-
-	event(c, "X", pid, tid);
-	fprintf(f, ",\"name\":");
-	put_string(f, name);
-	fprintf(f, ",\"cat\":\"%s\"", timeline_kind(span));
-	put_units(f, "ts", start);
-	put_units(f, "dur", units(t, s->end) - start);
-	fprintf(f, ",\"args\":{\"cpu\":%d,\"bytes\":%llu,\"tsc\":\"0x%llx\"",
-		c->cli->stream[span->stream]->cpu, (unsigned long long)span->size,
-		(unsigned long long)span->start.tsc);
-	if (s->bounded)
-		put_units(f, t->hz > 0 ? "error_us" : "error_ticks",
-			  units(t, s->early > s->late ? s->early : s->late));
-	if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT) {
-		char why[32];
-
-		fprintf(f, ",\"exit\":");
-		put_string(f, timeline_reason(&span->exit, why));
-		fprintf(f, ",");
-		put_exit_args(f, &span->exit);
-	}
-	if (span->overflows)
-		fprintf(f, ",\"overflows\":%u", span->overflows);
-	fprintf(f, "}}");
 }
 
 static void put_loss(struct timeline_chrome *c, const struct timeline *t,
@@ -255,19 +193,16 @@ static int chrome_span(void *opaque, const struct timeline *t, const struct time
 		c->left_out++;
 		return CLI_OK;
 	}
-	put_exits(c, t, s->start);
 	if (s->vcpu != TIMELINE_NONE) {
 		end_exit(c, t, s->vcpu, s->start, s->unseen);
-		put_span(c, t, s, pid_of(t, s->vcpu), s->vcpu + 1, "running");
-		if (span->ended == VMPT_EDGE_EXIT && c->count < t->cli->streams) {
-			c->waiting[c->count++] =
-				(struct waiting_exit){ s->end, s->vcpu, span->exit };
-			set_next(c);
-		}
+		if (span->ended == VMPT_EDGE_EXIT)
+			c->waiting[s->vcpu] = (struct waiting_exit){ true, s->end, span->exit };
 	}
 	if (span->kind == VMPT_SPAN_LOST || span->overflows)
 		put_loss(c, t, s);
-	put_span(c, t, s, PID_CPUS, span->stream + 1, timeline_who(t, s));
+	if (span->kind != VMPT_SPAN_HOST &&
+	    put_complete(c, t, PID_CPUS, span->stream + 1, s->start, s->end, timeline_who(t, s)))
+		fputc('}', c->file);
 	return CLI_OK;
 }
 
@@ -297,10 +232,8 @@ static int chrome_end(void *opaque, const struct timeline *t)
 	char buf[32];
 	u32 i;
 
-	put_exits(c, t, ~0ULL - 1);
 	for (i = 0; i < c->vcpus; i++)
-		if (c->open[i])
-			end_exit(c, t, i, t->last, false);
+		end_exit(c, t, i, t->last, false);
 	fprintf(c->file, "\n]}\n");
 	if (c->left_out)
 		cli_warn(c->cli, "--chrome: %s spans without a known time are left out",
@@ -319,10 +252,6 @@ int timeline_chrome_open(struct cli *cli, const char *path, struct timeline_chro
 		return cli_no_memory(cli);
 	*chrome = c;
 	c->cli = cli;
-	c->next = ~0ULL;
-	c->waiting = calloc(cli->streams, sizeof(*c->waiting));
-	if (!c->waiting)
-		return cli_no_memory(cli);
 	ret = cli_file_create(cli, path, "\"otherData\":{\"writer\":\"vmpt ", &c->out);
 	if (ret)
 		return ret;
@@ -337,6 +266,5 @@ void timeline_chrome_close(struct timeline_chrome *c)
 		return;
 	cli_file_drop(&c->out);
 	free(c->waiting);
-	free(c->open);
 	free(c);
 }

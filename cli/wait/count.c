@@ -14,7 +14,7 @@
 struct wait_for {
 	u32 whom;
 	struct timeline_part_time time;
-	u64 host; /* of it between two of its runs */
+	u64 host; /* between two of its runs */
 };
 
 /* A vCPU out of the guest. */
@@ -96,12 +96,6 @@ static bool is_resumed(const struct wait_cpu *cpu, const struct timeline_span *s
 static int add_run(struct wait *w, const struct timeline *t, u32 vcpu,
 		   const struct timeline_span *s, bool resumed)
 {
-	const struct timeline_part_time before = {
-		.ticks = s->start - s->left_at,
-		.early = s->out_early,
-		.late = s->out_late,
-		.open = !s->out_bounded,
-	};
 	const struct timeline_part_time time = {
 		.ticks = s->end - s->start,
 		.early = s->early,
@@ -121,10 +115,8 @@ static int add_run(struct wait *w, const struct timeline *t, u32 vcpu,
 		o->of[o->count++] = (struct wait_for){ .whom = s->vcpu };
 	}
 	/* If @vcpu exited after the run before, another would have run in between. */
-	if (resumed) {
-		timeline_part_add(&o->of[i].time, &before);
-		o->of[i].host += before.ticks;
-	}
+	if (resumed)
+		o->of[i].host += s->start - s->left_at;
 	timeline_part_add(&o->of[i].time, &time);
 	return CLI_OK;
 }
@@ -256,9 +248,9 @@ int wait_span(struct wait *w, const struct timeline *t, const struct timeline_sp
 
 /* ---- what is shown ---- */
 
-/* The parts of @vcpu that are no pairs: of WAIT and HOST @rest, what is in no pair. */
+/* The parts of @vcpu that are no pairs: of WAIT @rest, what is in no pair. */
 static int add_parts(struct wait *w, const struct timeline *t, u32 vcpu,
-		     const struct timeline_part_time rest[2])
+		     const struct timeline_part_time *rest)
 {
 	const struct timeline_totals *n = &t->vcpu[vcpu].totals;
 	const struct wait_out *o = &w->out[vcpu];
@@ -269,7 +261,7 @@ static int add_parts(struct wait *w, const struct timeline *t, u32 vcpu,
 
 		if (p == WAIT_VCPU)
 			continue;
-		row.time = p == WAIT_OTHERS ? rest[1] : p == WAIT_HOST ? rest[0] : n->out[p];
+		row.time = p == WAIT_OTHERS ? *rest : n->out[p];
 		row.times = p == WAIT_OTHERS ? 0 : o->times[p];
 		row.longest = p == WAIT_OTHERS ? 0 : o->longest[p];
 		if (!row.time.ticks)
@@ -313,25 +305,22 @@ static void take_off(struct timeline_part_time *part, u64 ticks)
 int wait_finish(struct wait *w, const struct timeline *t)
 {
 	size_t pairs = w->rows, i, n = 0;
-	struct timeline_part_time(*rest)[2] = calloc(t->vcpus + 1, sizeof(*rest));
+	struct timeline_part_time *rest = calloc(t->vcpus + 1, sizeof(*rest));
 
 	if (!rest || grow_outs(w, t)) {
 		free(rest);
 		return rest ? CLI_FAILED : cli_no_memory(t->cli);
 	}
-	for (i = 0; i < t->vcpus; i++) {
-		rest[i][0] = t->vcpu[i].totals.out[TIMELINE_HOST];
-		rest[i][1] = t->vcpu[i].totals.out[TIMELINE_WAIT];
-	}
+	for (i = 0; i < t->vcpus; i++)
+		rest[i] = t->vcpu[i].totals.out[TIMELINE_WAIT];
 	for (i = 0; i < pairs; i++) {
 		const struct wait_row *row = &w->row[i];
 
-		take_off(&rest[row->vcpu][0], row->host);
-		take_off(&rest[row->vcpu][1], row->time.ticks - row->host);
-		w->out[row->vcpu].waited += row->time.ticks - row->host;
+		take_off(&rest[row->vcpu], row->time.ticks);
+		w->out[row->vcpu].waited += row->time.ticks;
 	}
 	for (i = 0; i < t->vcpus; i++)
-		if (add_parts(w, t, (u32)i, rest[i]))
+		if (add_parts(w, t, (u32)i, &rest[i]))
 			break;
 	free(rest);
 	if (i < t->vcpus)

@@ -45,7 +45,7 @@ static json_t *wait_object(struct cli *cli, const struct timeline *t, const stru
 	set_time(cli, t, o, "time", row->time.ticks, true);
 	set_time(cli, t, o, "time_error", timeline_part_error(&row->time), !row->time.open);
 	if (row->kind == WAIT_VCPU)
-		set_time(cli, t, o, "in_guest", row->time.ticks - row->host, true);
+		set_time(cli, t, o, "host_between", row->host, true);
 	cli_json_set(cli, o, "guessed", json_boolean(row->time.guessed));
 	if (row->kind == WAIT_OTHERS)
 		return o;

@@ -40,16 +40,16 @@ static void print_row(struct cli_table *table, const struct timeline *t, const s
 		 time->guessed ? "?" : "");
 	cli_cell(table, CLI_DIM, "±%s",
 		 time->open ? "?" : timeline_short(t, timeline_part_error(time), buf));
-	if (row->kind == WAIT_VCPU)
-		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, time->ticks - row->host, buf));
-	else
-		cli_cell(table, CLI_DIM, "%s", "");
 	cli_cell(table, CLI_PLAIN, "%.1f", all ? 100.0 * (double)time->ticks / (double)all : 0.0);
 	cli_cell_number(table, row->kind != WAIT_OTHERS, row->times);
 	if (row->kind == WAIT_OTHERS)
 		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
 	else
 		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, row->longest, buf));
+	if (row->kind == WAIT_VCPU)
+		cli_cell(table, CLI_DIM, "%s", timeline_short(t, row->host, buf));
+	else
+		cli_cell(table, CLI_DIM, "%s", "");
 }
 
 /* The time of @vcpu out of the guest. */
@@ -66,9 +66,10 @@ static u64 out_of(const struct timeline *t, u32 vcpu)
 static void print_table(const struct wait_options *own, const struct timeline *t)
 {
 	static const struct cli_column column[] = {
-		{ "VCPU", CLI_NAMES }, { "WAITED FOR", CLI_NAMES }, { "TIME", true },
-		{ "", true },	       { "IN GUEST", true },	    { "%", true },
-		{ "TIMES", true },     { "LONGEST", true },
+		{ "VCPU", CLI_NAMES }, { "WAITED FOR", CLI_NAMES },
+		{ "TIME", true },      { "", true },
+		{ "%", true },	       { "TIMES", true },
+		{ "LONGEST", true },   { "HOST BETWEEN", true },
 	};
 	const struct wait *w = &own->wait;
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
@@ -137,10 +138,9 @@ const struct cli_command cli_wait = {
 	.title = "show who waited for whom: what a vCPU's CPU did while it was out",
 	.about = "Show for each vCPU what the CPU that it exited on did until its next entry:\n"
 		 "ran another vCPU, by name, or the host, or was not traced; or the vCPU was idle\n"
-		 "(halted). Another's time is that IN GUEST, and that of the host between two of\n"
-		 "its runs. The vCPU that waited longest for others' runs comes first. TIMES:\n"
-		 "exits after which it happened. A '?' marks what rests on a guessed or unknown\n"
-		 "reason.",
+		 "(halted). The vCPU that waited longest for others comes first. TIMES: exits\n"
+		 "after which it happened. HOST BETWEEN: of the host's row, what lies between two\n"
+		 "runs of that vCPU. A '?' marks what rests on a guessed or unknown reason.",
 	.examples = "  vmpt wait perf.data                        who waits most, and for whom\n"
 		    "  vmpt wait --owner web perf.data            the neighbours of one VM\n"
 		    "  vmpt wait --from 0.5 --to 0.6 perf.data    a tenth of a second\n",

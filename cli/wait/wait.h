@@ -31,7 +31,7 @@ struct wait_row {
 	u64 times; /* times out of the guest in which it happened, and the longest of them */
 	u64 longest;
 	struct timeline_part_time time;
-	/* WAIT_VCPU: of .time, the host's between two runs of .whom, not proved to be for it */
+	/* WAIT_VCPU: the host's between two runs of .whom, which is in WAIT_HOST's .time */
 	u64 host;
 };
 

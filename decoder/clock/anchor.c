@@ -42,7 +42,7 @@ static u64 near_now(const struct vmpt_clock *c)
 	return c->known ? c->est : c->options.near_tsc;
 }
 
-void clock_pair_flush(struct vmpt_clock *c)
+void vmpt_clock_pair_flush(struct vmpt_clock *c)
 {
 	if (!c->pairing)
 		return;
@@ -205,11 +205,11 @@ static void guest_tsc(struct vmpt_clock *c, u64 payload, u64 offset, u64 vmcs)
 	mapped(c, tsc > error ? tsc - error : 0, tsc + wide + error);
 }
 
-void clock_tsc(struct vmpt_clock *c, u64 payload, u64 offset, const struct vmpt_owner *owner)
+void vmpt_clock_tsc(struct vmpt_clock *c, u64 payload, u64 offset, const struct vmpt_owner *owner)
 {
 	u64 tsc;
 
-	clock_pair_flush(c);
+	vmpt_clock_pair_flush(c);
 	c->counts.tscs++;
 	c->tsc_last = true;
 	if (owner->kind == VMPT_OWNER_VM) {
@@ -302,7 +302,7 @@ static void tie_by(struct vmpt_clock *c, const struct tma *t)
 		ctc = begin_count(c, t->ctc);
 		x->tied = false;
 	}
-	clock_tie(c, ctc, c->tsc - t->fast_hi - 1, c->tsc_late - t->fast_lo + 1);
+	vmpt_clock_tie(c, ctc, c->tsc - t->fast_hi - 1, c->tsc_late - t->fast_lo + 1);
 	c->hi = clock_due(c);
 	clock_report(c, &c->next, c->lo, c->hi, c->base);
 	/* It is of the same moment as its TSC. */
@@ -392,7 +392,7 @@ static void guest_tma(struct vmpt_clock *c, const struct tma *t)
 		bad_tma(c, true);
 }
 
-void clock_tma(struct vmpt_clock *c, u64 payload)
+void vmpt_clock_tma(struct vmpt_clock *c, u64 payload)
 {
 	const struct tma t = payload_of(c, payload);
 	/* PADs may be between (as in traces of real processors). */
@@ -414,5 +414,5 @@ void clock_tma(struct vmpt_clock *c, u64 payload)
 		else if (!c->crystal.counted)
 			begin_count(c, t.ctc);
 	}
-	clock_pair_flush(c);
+	vmpt_clock_pair_flush(c);
 }

@@ -52,7 +52,7 @@ static u64 cbr_ratio(const struct vmpt_clock *c)
 	return c->cbr ? ((u64)c->options.rates.nominal << CLOCK_RATIO_BITS) / c->cbr : 0;
 }
 
-void clock_measure(struct vmpt_clock *c, u64 edge)
+void vmpt_clock_measure(struct vmpt_clock *c, u64 edge)
 {
 	u64 by_cbr, ticks = edge - c->span, ratio;
 
@@ -96,7 +96,7 @@ static void cbr(struct vmpt_clock *c, u8 ratio)
 
 /* ---- MTC ---- */
 
-void clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi)
+void vmpt_clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi)
 {
 	struct vmpt_crystal *x = &c->crystal;
 	u64 rem, edge, slack = hi - lo, mtc = ctc >> c->options.rates.mtc_freq;
@@ -187,7 +187,7 @@ static void next_mtc(struct vmpt_clock *c, u64 later, bool after_cyc)
 	if (after_cyc) {
 		if (later != 1 || c->doubt)
 			c->spanning = false;
-		clock_measure(c, edge);
+		vmpt_clock_measure(c, edge);
 	}
 	if (after_cyc || !c->cycs || c->doubt) {
 		c->base = edge;
@@ -234,7 +234,7 @@ static void open(struct vmpt_clock *c)
 
 void vmpt_clock_gap(struct vmpt_clock *c)
 {
-	clock_pair_flush(c);
+	vmpt_clock_pair_flush(c);
 	c->gap = c->doubt = c->off = true;
 	c->in_psb = false;
 	c->cyc_last = c->tsc_last = false;
@@ -243,7 +243,7 @@ void vmpt_clock_gap(struct vmpt_clock *c)
 
 void vmpt_clock_end(struct vmpt_clock *c)
 {
-	clock_pair_flush(c);
+	vmpt_clock_pair_flush(c);
 }
 
 /* ---- items ---- */
@@ -273,10 +273,10 @@ static void feed(struct vmpt_clock *c, const struct vmpt_item *item, u64 offset,
 		mtc(c, (u8)item->payload, after_cyc);
 		break;
 	case VMPT_PT_TSC:
-		clock_tsc(c, item->payload, offset, owner);
+		vmpt_clock_tsc(c, item->payload, offset, owner);
 		break;
 	case VMPT_PT_TMA:
-		clock_tma(c, item->payload);
+		vmpt_clock_tma(c, item->payload);
 		break;
 	case VMPT_PT_CBR:
 		cbr(c, (u8)item->payload);

@@ -361,13 +361,15 @@ static bool options_fit(const struct vmpt_stream *const *streams, size_t count,
 	return count;
 }
 
-int vmpt_clocks_open(struct vmpt_clocks **clocks, const struct vmpt_stream *const *streams,
-		     size_t count, const struct vmpt_clocks_options *options)
+int vmpt_clocks_open_abi(struct vmpt_clocks **clocks, const struct vmpt_stream *const *streams,
+			 size_t count, const struct vmpt_clocks_options *options, u64 abi)
 {
 	static const struct vmpt_clocks_options defaults;
 	struct vmpt_clocks *c;
 	int err = 0;
 
+	if (abi != VMPT_CLOCK_ABI)
+		return -VMPT_E_VERSION;
 	*clocks = NULL;
 	if (!options)
 		options = &defaults;

@@ -27,10 +27,10 @@ enum clock_tsc {
 };
 
 /* anchor.c */
-void clock_tsc(struct vmpt_clock *c, u64 payload, u64 offset, const struct vmpt_owner *owner);
-void clock_tma(struct vmpt_clock *c, u64 payload);
+void vmpt_clock_tsc(struct vmpt_clock *c, u64 payload, u64 offset, const struct vmpt_owner *owner);
+void vmpt_clock_tma(struct vmpt_clock *c, u64 payload);
 /* A pair whose TMA has not come, or cannot be used. */
-void clock_pair_flush(struct vmpt_clock *c);
+void vmpt_clock_pair_flush(struct vmpt_clock *c);
 
 static inline u32 clock_clip(u64 ticks)
 {
@@ -140,8 +140,8 @@ static inline void clock_advance(struct vmpt_clock *c, u64 mtcs)
 }
 
 /* The crystal clock was @ctc at a tick in [lo, hi]. */
-void clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi);
+void vmpt_clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi);
 /* An MTC with a CYC right before it is due at @edge: measure the cycle if possible. */
-void clock_measure(struct vmpt_clock *c, u64 edge);
+void vmpt_clock_measure(struct vmpt_clock *c, u64 edge);
 
 #endif

@@ -73,7 +73,7 @@ clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 	if (c->cyc_last & behind_cyc) {
 		if (later != 1 || c->doubt)
 			c->spanning = false;
-		clock_measure(c, mid);
+		vmpt_clock_measure(c, mid);
 		c->base = mid;
 		c->base_part = 0;
 	} else if (!c->cycs || c->doubt) {

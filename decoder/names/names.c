@@ -135,11 +135,14 @@ static const struct mark *mark_at(const struct vmpt_names *n, int cpu, u64 tsc)
 	return next && m[next - 1].cpu == cpu ? &m[next - 1] : NULL;
 }
 
-int vmpt_names_open(struct vmpt_names **names, const struct vmpt_names_options *options)
+int vmpt_names_open_abi(struct vmpt_names **names, const struct vmpt_names_options *options,
+			u64 abi)
 {
 	struct vmpt_names *n = calloc(1, sizeof(*n));
 	int ret = n ? make_marks(n, options) : -VMPT_E_NOMEM;
 
+	if (abi != VMPT_NAMES_ABI)
+		return -VMPT_E_VERSION;
 	if (!ret)
 		ret = vmpt_vm_threads_open(&n->threads, options);
 	if (ret) {

@@ -92,6 +92,17 @@ static u8 index_step(struct head_guess g)
 	return g.size;
 }
 
+static u8 index_kind(struct head_guess g)
+{
+	switch (g.kind) {
+	case VMPT_PT_PSB:
+		return VMPT_PT_PSB | VMPT_KIND_LONG;
+	case VMPT_PT_MNT:
+		return VMPT_PT_MNT | VMPT_KIND_LONG | VMPT_KIND_SILENT;
+	}
+	return g.kind;
+}
+
 void vmpt_index_table_init(struct vmpt_index_table *table)
 {
 	u8 pair_size[256]; /* sizes as the second packet of a pair */
@@ -115,8 +126,8 @@ void vmpt_index_table_init(struct vmpt_index_table *table)
 			table->step[b1 << 8 | b0] = (u8)(step + (g.size == 1 ? pair_size[b1] : 0));
 	}
 	for (b0 = 0; b0 < 256; b0++) {
-		table->kind[b0] = guess((u8)b0, 0).kind;
-		table->kind[256 + b0] = guess(VMPT_PT_ESCAPE, (u8)b0).kind;
+		table->kind[b0] = index_kind(guess((u8)b0, 0));
+		table->kind[256 + b0] = index_kind(guess(VMPT_PT_ESCAPE, (u8)b0));
 	}
 }
 
@@ -171,6 +182,7 @@ static void row_cyc(struct vmpt_row *row)
 	row->twice = 0xf8;
 	row->mask = row->size == 1 ? 0xf8 : 0xfef8;
 	row->shift = 4;
+	row->rare = VMPT_RARE_CYC;
 }
 
 static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
@@ -185,7 +197,8 @@ static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 		.token = makes_token(g) || g.kind == VMPT_PT_MNT,
 		.size = g.size,
 	};
-	row->rare = g.kind == VMPT_PT_PIP || g.kind == VMPT_PT_VMCS;
+	if (g.kind == VMPT_PT_PIP || g.kind == VMPT_PT_VMCS)
+		row->rare = VMPT_RARE_KIND;
 	if (g.kind == VMPT_PT_TRIG)
 		b1 &= 0xe0; /* the others are reserved: a row for each would be too many */
 	if (l->aux)
@@ -199,7 +212,7 @@ static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 		row->mask = vmpt_mask64(8u * (g.size - l->from));
 	if (g.kind == VMPT_PT_PSB)
 		row->is_ip = true; /* its payload, 0 */
-	row->plain = !row->rare && !row->token && !row->is_ip;
+	row->plain = row->rare != VMPT_RARE_KIND && !row->token && !row->is_ip;
 }
 
 static bool same_row(const struct vmpt_row *a, const struct vmpt_row *b)
@@ -235,7 +248,7 @@ void vmpt_packet_table_init(struct vmpt_packet_table *table)
 
 	memset(table->rows, 0, sizeof(table->rows));
 	for (id = 0; id < VMPT_ROW_BIP4; id++)
-		table->rows[id].rare = true;
+		table->rows[id].rare = VMPT_RARE_KIND;
 	/* Only for its token. */
 	table->rows[VMPT_ROW_EVD].meta = (u64)VMPT_PT_EVD << 48;
 	table->rows[VMPT_ROW_EVD].token = true;

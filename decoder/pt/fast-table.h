@@ -24,10 +24,17 @@
 /* Keys of vmpt_index_table.kind: the first byte, or after 02H 256 + the second. */
 #define VMPT_KIND_KEYS 512
 #define VMPT_KIND_NONE VMPT_PT_KINDS
+/*
+ * With a kind: no token; and two bytes are not all of the header. A branch on the kind would often
+ * be mispredicted: stage 2 lists such packets, and checks them every VMPT_CHECK_EVERY tokens.
+ */
+#define VMPT_KIND_SILENT 0x40
+#define VMPT_KIND_LONG	 0x80
+#define VMPT_CHECK_EVERY 64
 
 struct vmpt_index_table {
 	u8 step[65536];		 /* by vmpt_load16() */
-	u8 kind[VMPT_KIND_KEYS]; /* enum vmpt_pt_kind; for MODE the kind of leaf 0 */
+	u8 kind[VMPT_KIND_KEYS]; /* enum vmpt_pt_kind, VMPT_KIND_*; for MODE the kind of leaf 0 */
 };
 
 static inline unsigned int vmpt_kind_key(const u8 *p)
@@ -49,10 +56,14 @@ struct vmpt_row {
 	u8 size;    /* 0: one of the first rows below */
 	bool is_ip; /* the payload becomes Last IP */
 	bool token; /* it makes a token */
-	bool rare;  /* it has no size, or no such payload */
+	u8 rare;    /* VMPT_RARE_* */
 	bool plain; /* neither an IP, a token nor rare */
 	u8 pad[17];
 };
+
+/* It has no size, or no such payload. A CYC of one or two bytes: only these use twice and shift. */
+#define VMPT_RARE_KIND 1
+#define VMPT_RARE_CYC  2
 
 /* Rows without a packet of a size known to the table, or that need more than a row has */
 #define VMPT_ROW_RUN  0 /* TNT-8 and PAD: nothing is stored */
@@ -90,17 +101,24 @@ void vmpt_index_table_init(struct vmpt_index_table *table);
 void vmpt_packet_table_init(struct vmpt_packet_table *table);
 void vmpt_time_steps_init(u16 *steps, const struct vmpt_packet_table *table);
 
-/*
- * Whether the rest of the header of the packet of @kind at @p is wrong: two bytes identify a
- * PSB or an MNT, but their headers are longer.
- */
-static inline bool vmpt_header_wrong(const u8 *p, unsigned int kind)
+/* Whether the rest of the header of the packet at @p is wrong: a PSB's, or an MNT's. */
+static inline bool vmpt_header_wrong(const u8 *p)
 {
 	u64 want = 0x8202820282028202ULL;
 
-	if (kind == VMPT_PT_PSB)
+	if (__builtin_expect(p[1] == vmpt_pt_table[VMPT_PT_PSB].header[1], 1))
 		return (vmpt_load64(p) ^ want) | (vmpt_load64(p + 8) ^ want);
-	return kind == VMPT_PT_MNT && p[2] != vmpt_pt_table[VMPT_PT_MNT].header[2];
+	return p[2] != vmpt_pt_table[VMPT_PT_MNT].header[2];
+}
+
+/* The number of the first @n @tokens, whose losses have two words, that are before @offset. */
+static inline size_t vmpt_tokens_before(const u64 *tokens, size_t n, u64 offset)
+{
+	size_t i = 0;
+
+	while (i < n && vmpt_token_offset(tokens[i]) < offset)
+		i += vmpt_token_kind(tokens[i]) == VMPT_TOKEN_LOSS ? 2 : 1;
+	return i;
 }
 
 #endif

@@ -33,6 +33,9 @@ struct vmpt_chunk {
 	 * fastest for such a trace, with the same results.
 	 */
 	bool few_runs, short_runs;
+	/* The same: every sixteenth packet or more was a CYC; the number of chunks to take it for.
+	 */
+	u8 many_cycs;
 };
 
 /* Shared by all lanes and threads; read-only. */

@@ -104,18 +104,19 @@ static always_inline struct vmpt_item *put_run(struct vmpt_item *item, u64 from,
 	return item + (n != 0);
 }
 
-static always_inline u64 payload_of(const u8 *p, const struct vmpt_row *row)
+/* @cyc, a constant: it may be a CYC's. */
+static always_inline u64 payload_of(const u8 *p, const struct vmpt_row *row, bool cyc)
 {
 	u64 body = vmpt_load64(p + row->from);
 
-	return ((body & row->mask) + (body & row->twice)) >> row->shift;
+	return cyc ? ((body & row->mask) + (body & row->twice)) >> row->shift : body & row->mask;
 }
 
 /* A packet whose row has a size. Returns its payload. */
 static always_inline u64 put_packet(struct vmpt_item *item, const u8 *p, u64 at,
-				    const struct vmpt_row *row, u64 last_ip)
+				    const struct vmpt_row *row, u64 last_ip, bool cyc)
 {
-	u64 v = payload_of(p, row);
+	u64 v = payload_of(p, row, cyc);
 
 	v = (v ^ row->sign) - row->sign;
 	v |= last_ip & row->keep;
@@ -173,9 +174,16 @@ static __attribute__((noinline)) unsigned int put_evd(struct vmpt_item *item, co
 
 /*
  * Tokens as stage 2 leaves them: the raw entry, with its offset relative to the chunk's
- * start, and the item's index in the high bits. finish_tokens() makes tokens of them.
+ * start, and in the high bits the item's index and that of the memory's first item, which
+ * are a shift of its address. finish_tokens() subtracts the second and makes tokens of them.
  */
 #define HALF_TOKEN_ITEM 40
+
+static always_inline u64 half_token_item(const struct vmpt_item *item)
+{
+	_Static_assert(sizeof(*item) == 16, "malloc() aligns to that");
+	return (u64)(uintptr_t)item << (HALF_TOKEN_ITEM - 4);
+}
 
 /* A loss, made of three raw entries. Returns its size. */
 static __attribute__((noinline)) u64 put_loss(struct vmpt_item *item, u64 *token, const u64 *raw,
@@ -195,17 +203,19 @@ static always_inline void put_special(struct vmpt_item *item, const u8 *p, u64 a
 	put(item, pip ? vmpt_pip_cr3(p) | vmpt_pip_nr(p) : vmpt_vmcs_pointer(p), row->meta + at);
 }
 
-/* @many_runs, a constant: a branch for each, or for a token, would often be mispredicted. */
+/*
+ * @many_runs, a constant: a branch for each, or for a token, would often be mispredicted.
+ * @many_cycs, a constant: the same for CYCs; without, other payloads take fewer steps.
+ */
 static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_lane *l,
-					bool many_runs)
+					bool many_runs, bool many_cycs)
 {
 	const struct vmpt_row *row, *rows = vmpt_packet_table.rows;
 	const u64 *raw = l->raw_start, *raw_end = l->now.raw;
 	struct vmpt_chunk *c = l->chunk;
 	struct vmpt_item *item = c->sink.items;
-	const struct vmpt_item *first = item;
 	u64 at, v, half, start = c->span.start, end = 0, last_ip = c->state.last_ip;
-	u64 run_bytes = 0, packets = (u64)(raw_end - raw);
+	u64 run_bytes = 0, cycs = 0, packets = (u64)(raw_end - raw);
 	const u8 *data = f->data + start;
 	u64 *token = c->sink.tokens;
 
@@ -217,15 +227,19 @@ static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_l
 		if (many_runs || at != end)
 			item = put_run(item, end, at);
 		if (!many_runs && likely(row->plain)) {
-			put(item, payload_of(data + at, row), row->meta + at);
+			put(item, payload_of(data + at, row, true), row->meta + at);
 			end = at + row->size;
 			continue;
 		}
-		*token = half | (u64)(item - first) << HALF_TOKEN_ITEM;
-		if (likely(!row->rare)) {
+		*token = half + half_token_item(item);
+		if (likely(!(row->rare & (many_cycs ? VMPT_RARE_KIND : 0xff)))) {
 			token += row->token;
-			v = put_packet(item, data + at, at, row, last_ip);
+			v = put_packet(item, data + at, at, row, last_ip, many_cycs);
 			last_ip = row->is_ip ? v : last_ip;
+			end = at + row->size;
+		} else if (!many_cycs && row->rare == VMPT_RARE_CYC) {
+			put(item, payload_of(data + at, row, true), row->meta + at);
+			cycs++;
 			end = at + row->size;
 		} else if (likely(row->size)) {
 			put_special(item, data + at, at, row);
@@ -251,18 +265,49 @@ static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_l
 	c->sink.token_count = (size_t)(token - c->sink.tokens);
 	c->few_runs = c->sink.item_count <= packets + packets / 8;
 	c->short_runs = run_bytes < packets;
+	if (many_cycs)
+		c->many_cycs -= c->many_cycs > 0;
+	else if (cycs > packets / 16)
+		c->many_cycs = 64;
+}
+
+static __attribute__((noinline)) void make_items_many_cycs(const struct vmpt_fast *f,
+							   struct scan_lane *l)
+{
+	make_items_as(f, l, true, true);
 }
 
 static __attribute__((noinline)) void make_items_many_runs(const struct vmpt_fast *f,
 							   struct scan_lane *l)
 {
-	make_items_as(f, l, true);
+	make_items_as(f, l, true, false);
 }
 
 static __attribute__((noinline)) void make_items_few_runs(const struct vmpt_fast *f,
 							  struct scan_lane *l)
 {
-	make_items_as(f, l, false);
+	make_items_as(f, l, false, true);
+}
+
+/* Whether the packets of these half tokens have the right headers; else the results end before. */
+static bool check(const struct vmpt_fast *f, struct vmpt_chunk *c, const u64 *halves,
+		  unsigned int halves_n, size_t n)
+{
+	struct vmpt_scan_out *sink = &c->sink;
+	unsigned int i;
+	u64 at;
+
+	for (i = 0; i < halves_n; i++) {
+		at = c->span.start + ((halves[i] & vmpt_mask64(HALF_TOKEN_ITEM)) >> 8);
+		if (likely(!vmpt_header_wrong(f->data + at)))
+			continue;
+		sink->token_count = vmpt_tokens_before(sink->tokens, n, at);
+		sink->item_count = halves[i] >> HALF_TOKEN_ITEM;
+		c->at = at;
+		c->state = (struct vmpt_scan_state){ 0 };
+		return false;
+	}
+	return true;
 }
 
 /*
@@ -272,13 +317,14 @@ static __attribute__((noinline)) void make_items_few_runs(const struct vmpt_fast
 static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {
 	const struct vmpt_row *rows = vmpt_packet_table.rows;
+	u64 at, half, long_ones[VMPT_CHECK_EVERY + 1];
 	struct vmpt_scan_out *sink = &c->sink;
-	unsigned int kind, row;
+	u64 first = half_token_item(sink->items);
+	unsigned int kind, row, long_n = 0;
 	size_t i, n = 0;
-	u64 at, half;
 
 	for (i = 0; i < sink->token_count; i++, n++) {
-		half = sink->tokens[i];
+		half = sink->tokens[i] - first;
 		row = half & 0xff;
 		at = c->span.start + ((half & vmpt_mask64(HALF_TOKEN_ITEM)) >> 8);
 		sink->token_items[n] = (u32)(half >> HALF_TOKEN_ITEM);
@@ -289,18 +335,18 @@ static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 			continue;
 		}
 		kind = rows[row].meta >> 48 & 0xff;
-		if (unlikely(vmpt_header_wrong(f->data + at, kind))) {
-			sink->token_count = n;
-			sink->item_count = sink->token_items[n];
-			c->at = at;
-			c->state = (struct vmpt_scan_state){ 0 };
-			return false;
-		}
+		long_ones[long_n] = half;
+		long_n += kind == VMPT_PT_PSB || kind == VMPT_PT_MNT;
 		sink->tokens[n] = VMPT_TOKEN(at, kind);
 		n -= kind == VMPT_PT_MNT;
+		if (unlikely(long_n == VMPT_CHECK_EVERY)) {
+			if (!check(f, c, long_ones, long_n, n + 1))
+				return false;
+			long_n = 0;
+		}
 	}
 	sink->token_count = n;
-	return true;
+	return check(f, c, long_ones, long_n, n);
 }
 
 static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
@@ -308,6 +354,8 @@ static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 	lane_end(f, l);
 	if (l->chunk->few_runs)
 		make_items_few_runs(f, l);
+	else if (l->chunk->many_cycs)
+		make_items_many_cycs(f, l);
 	else
 		make_items_many_runs(f, l);
 	chunk_end(f, l, !finish_tokens(f, l->chunk));

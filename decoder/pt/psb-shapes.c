@@ -13,7 +13,7 @@ static bool add_packet(struct vmpt_psb_shape *shape, const u8 *p, unsigned int o
 		       unsigned int kind, unsigned int size)
 {
 	const struct vmpt_pt_desc *d = &vmpt_pt_table[kind];
-	u8 *mask = (u8 *)shape->mask, *bytes = (u8 *)shape->bytes, *facts = (u8 *)shape->facts;
+	u8 *mask = (u8 *)shape->mask, *bytes = (u8 *)shape->bytes;
 	unsigned int i;
 
 	if (off + size > SHAPE_BYTES || kind == VMPT_PT_CYC ||
@@ -23,10 +23,7 @@ static bool add_packet(struct vmpt_psb_shape *shape, const u8 *p, unsigned int o
 	for (i = 0; i < d->header_size; i++) {
 		mask[off + i] = d->size_rule == VMPT_PT_SIZE_IP ? 0xff : d->mask[i];
 		bytes[off + i] = p[i] & mask[off + i];
-		facts[off + i] = mask[off + i];
 	}
-	if (kind == VMPT_PT_PIP || kind == VMPT_PT_VMCS)
-		memset(facts + off, 0xff, size);
 	switch (kind) {
 	case VMPT_PT_PIP:
 		shape->pip = (u8)off;
@@ -68,20 +65,6 @@ static void learn(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, u64 en
 	shapes->next = (shapes->next + 1) % VMPT_PSB_SHAPES;
 }
 
-static bool fits(const struct vmpt_psb_shape *shape, const u8 *p)
-{
-	u64 differ = 0;
-	unsigned int i;
-
-	/*
-	 * From the third word on: the first two are the PSB. All words, with an empty mask
-	 * after the PSB+: a loop of constant length is a few vector instructions.
-	 */
-	for (i = 2; i < VMPT_PSB_SHAPE_WORDS; i++)
-		differ |= (vmpt_load64(p + 8 * i) ^ shape->bytes[i]) & shape->mask[i];
-	return !differ;
-}
-
 static void read_shape(const struct vmpt_psb_shape *shape, const u8 *data, u64 at,
 		       struct vmpt_psb_plus *psb)
 {
@@ -107,8 +90,9 @@ const struct vmpt_psb_shape *vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, 
 
 	if (end - at >= SHAPE_BYTES) {
 		for (i = 0; i < VMPT_PSB_SHAPES; i++) {
-			if (shapes->shape[i].size && fits(&shapes->shape[i], data + at)) {
+			if (shapes->shape[i].size && vmpt_psb_fits(&shapes->shape[i], data + at)) {
 				read_shape(&shapes->shape[i], data, at, psb);
+				shapes->last = i;
 				return &shapes->shape[i];
 			}
 		}

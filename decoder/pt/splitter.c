@@ -225,11 +225,16 @@ static void close_splitter(struct vmpt_splitter *split)
 
 static void take_tokens(struct pt_splitter *s)
 {
+	const struct vmpt_slice *here;
 	unsigned int i;
 
-	while (!s->slicer.ready_count && vmpt_tracker_take(&s->tracker, &s->piece, &s->token))
+	while (!s->slicer.ready_count && vmpt_tracker_take(&s->tracker, &s->piece, &s->token)) {
 		for (i = 0; i < s->tracker.mark_count; i++)
 			vmpt_slicer_take(&s->slicer, &s->tracker.marks[i], s->tracker.given);
+		/* Until the next mark, CR3s are this slice's. */
+		here = s->slicer.doubting ? &s->slicer.doubt : &s->slicer.slice;
+		s->tracker.no_cr3s = here->cr3_count > VMPT_SLICE_CR3S;
+	}
 }
 
 static int next_slice(struct vmpt_splitter *split, struct vmpt_slice *slice)

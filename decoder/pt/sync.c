@@ -20,6 +20,9 @@ u64 vmpt_psb_across(const u8 *data, u64 from, u64 at, u64 end)
 {
 	u64 to = at;
 
+	/* A whole PSB at @at: nothing is missing. */
+	if (end - at >= sizeof(psb) && !memcmp(data + at, psb, sizeof(psb)))
+		return 0;
 	/* The end of the pattern; 16 bytes of it are a PSB that begins after @at. */
 	to += to < end && data[to] == psb[1];
 	while (to < at + sizeof(psb) && end - to >= 2 && !memcmp(data + to, psb, 2))

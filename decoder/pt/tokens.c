@@ -36,30 +36,68 @@ static always_inline unsigned int lanes_skip(const u8 *p)
 	return 0;
 }
 
+/* Returns the offset of the first of the @n packets that has a wrong header, or @at. */
+static always_inline u64 check(const struct vmpt_fast *f, const u64 *offsets, unsigned int n,
+			       u64 at)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (unlikely(vmpt_header_wrong(f->data + offsets[i])))
+			return offsets[i];
+	return at;
+}
+
+/*
+ * Tokens of [@raw, @stop) to *@token, which moves on. The packets whose header is longer than two
+ * bytes go to @long_ones, their number is returned. @many, a constant: a branch for each would
+ * often be mispredicted.
+ */
+static always_inline unsigned int make_some(const u8 *data, const u64 *raw, const u64 *stop,
+					    u64 **token, u64 *long_ones, bool many)
+{
+	unsigned int kind, n = 0;
+	u64 offset, *to = *token;
+
+	for (; raw < stop; raw++) {
+		offset = *raw;
+		if (unlikely(offset & RAW_DONE)) {
+			*to++ = offset & ~RAW_DONE;
+			continue;
+		}
+		kind = vmpt_index_table.kind[vmpt_kind_key(data + offset)];
+		if (many || unlikely(kind & VMPT_KIND_LONG)) {
+			long_ones[n] = offset;
+			n += kind / VMPT_KIND_LONG;
+		}
+		*to = offset << 6 | (kind & 63);
+		to += !(kind & VMPT_KIND_SILENT);
+	}
+	*token = to;
+	return n;
+}
+
 /* Returns the offset of a packet with a wrong header, which ends the chunk, or @at. */
 static u64 make_tokens(const struct vmpt_fast *f, struct vmpt_scan_out *sink, size_t raws, u64 at)
 {
-	u64 *tokens = sink->tokens, raw;
-	unsigned int kind;
-	size_t i, n = 0;
-	const u8 *p;
+	u64 *tokens = sink->tokens, *token = tokens, *raw = tokens, *raw_end = raw + raws, *stop;
+	u64 long_ones[VMPT_CHECK_EVERY], wrong;
+	unsigned int n = 0;
 
-	for (i = 0; i < raws; i++) {
-		raw = tokens[i];
-		if (unlikely(raw & RAW_DONE)) {
-			tokens[n++] = raw & ~RAW_DONE;
-			continue;
-		}
-		p = f->data + raw;
-		kind = vmpt_index_table.kind[vmpt_kind_key(p)];
-		if (unlikely(vmpt_header_wrong(p, kind))) {
-			at = raw;
+	for (; raw < raw_end; raw = stop) {
+		stop = raw_end - raw < VMPT_CHECK_EVERY ? raw_end : raw + VMPT_CHECK_EVERY;
+		n = n > VMPT_CHECK_EVERY / 16
+			    ? make_some(f->data, raw, stop, &token, long_ones, true)
+			    : make_some(f->data, raw, stop, &token, long_ones, false);
+		wrong = check(f, long_ones, n, at);
+		if (unlikely(wrong != at)) {
+			token = tokens +
+				vmpt_tokens_before(tokens, (size_t)(token - tokens), wrong);
+			at = wrong;
 			break;
 		}
-		tokens[n] = VMPT_TOKEN(raw, kind);
-		n += kind != VMPT_PT_MNT;
 	}
-	sink->token_count = n;
+	sink->token_count = (size_t)(token - tokens);
 	return at;
 }
 

@@ -221,11 +221,11 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 	if (psb.has_vmcs && !psb.has_pip && holds(&t->nr))
 		mark_owner(t, vmpt_pads_skip(t->data, psb.end, t->end), VMPT_BEGIN_PSB, false,
 			   false);
-	/* An equal PSB+ is no news until a token other than a PSB's is applied. */
-	t->same.shape = NULL;
-	if (shape && (t->owners_only || !psb.tsc.any) && !psb_is_news(t, &psb)) {
-		t->same.shape = shape;
-		memcpy(t->same.bytes, t->data + at, sizeof(t->same.bytes));
+	/* What set_pip() keeps of each PIP is as it would leave it. */
+	if (shape && !psb_is_news(t, &psb) && (psb.nr ? !t->given || t->given_nr : t->seen_root)) {
+		t->known.valid = true;
+		t->known.pip = vmpt_load64(t->data + at + shape->pip);
+		t->known.vmcs = vmpt_load64(t->data + at + shape->vmcs - 1) >> 8;
 	}
 }
 
@@ -467,7 +467,7 @@ void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, const struct vmpt
 	memset(t, 0, sizeof(*t));
 	t->data = data;
 	t->guest_only = options->guest_only;
-	t->owners_only = owners_only;
+	t->owners_only = t->no_cr3s = owners_only;
 	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
 	t->given_nr = options->guest_only == VMPT_GUEST_ONLY_YES;
 	t->given = t->given_nr || options->host_only;
@@ -484,8 +484,14 @@ void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_
 	t->mark_count = 0;
 	t->end = region_end;
 	t->after_pgd = false;
-	if (kind != VMPT_PT_TSC && kind != VMPT_PT_PSB)
-		t->same.shape = NULL;
+	if (kind == VMPT_PT_PIP && vmpt_pip_is_cr3(t, at, region_end)) {
+		t->known.pip = vmpt_load64(t->data + at);
+		set_pip(t, t->nr.value, vmpt_pip_cr3(t->data + at));
+		mark_cr3(t, at);
+		return;
+	}
+	if (kind != VMPT_PT_TSC)
+		t->known.valid = false;
 	if (kind == VMPT_TOKEN_LOSS) {
 		on_loss(t, at, loss);
 		return;

@@ -22,8 +22,7 @@
 
 struct vmpt_psb_shape {
 	u64 mask[VMPT_PSB_SHAPE_WORDS], bytes[VMPT_PSB_SHAPE_WORDS];
-	u64 facts[VMPT_PSB_SHAPE_WORDS]; /* mask, and the payloads of PIP and VMCS */
-	u8 size;			 /* 0: this entry is free */
+	u8 size; /* 0: this entry is free */
 	u8 tokens;
 	u8 pip, vmcs, tsc; /* their offsets; 0: none */
 	bool has_fup;
@@ -32,23 +31,37 @@ struct vmpt_psb_shape {
 struct vmpt_psb_shapes {
 	struct vmpt_psb_shape shape[VMPT_PSB_SHAPES];
 	unsigned int next; /* the entry to be replaced next */
+	unsigned int last; /* the entry that the last PSB+ had */
 };
 
-/* A PSB+ that stated known facts: while nothing changes, an equal one states nothing new. */
-struct vmpt_psb_same {
-	const struct vmpt_psb_shape *shape; /* NULL: none */
-	u64 bytes[VMPT_PSB_SHAPE_WORDS];
-};
-
-static inline bool vmpt_psb_is_same(const struct vmpt_psb_same *same, const u8 *p)
+/* Whether the PSB+ at @p has this shape. The PSB itself is known: the first two words. */
+static inline bool vmpt_psb_fits(const struct vmpt_psb_shape *shape, const u8 *p)
 {
 	u64 differ = 0;
 	unsigned int i;
 
-	/* From the third word on: the first two are the PSB. */
+	/*
+	 * All words, with an empty mask after the PSB+: a loop of constant length is a few
+	 * vector instructions.
+	 */
 	for (i = 2; i < VMPT_PSB_SHAPE_WORDS; i++)
-		differ |= (vmpt_load64(p + 8 * i) ^ same->bytes[i]) & same->shape->facts[i];
+		differ |= (vmpt_load64(p + 8 * i) ^ shape->bytes[i]) & shape->mask[i];
 	return !differ;
+}
+
+/* The only shape that the PSB+ at @p can have by its first word after the PSB, if any. */
+static inline const struct vmpt_psb_shape *vmpt_psb_guess(const struct vmpt_psb_shapes *shapes,
+							  const u8 *p)
+{
+	u64 word = vmpt_load64(p + 16);
+	unsigned int n = 1u << (VMPT_PSB_SHAPES - 1);
+	const struct vmpt_psb_shape *s = shapes->shape;
+
+	_Static_assert(VMPT_PSB_SHAPES == 4, "each is compared, without a branch");
+	n |= (unsigned int)!((word ^ s[0].bytes[2]) & s[0].mask[2]);
+	n |= (unsigned int)!((word ^ s[1].bytes[2]) & s[1].mask[2]) << 1;
+	n |= (unsigned int)!((word ^ s[2].bytes[2]) & s[2].mask[2]) << 2;
+	return &s[__builtin_ctz(n)];
 }
 
 /* Returns the PSB+'s shape, or NULL if it is not known. */
@@ -89,6 +102,16 @@ struct vmpt_mark {
 
 #define VMPT_TRACKER_MARKS 12
 
+/*
+ * The last PSB+ stated all facts, and since then nothing changed one but PIPs with the same NR:
+ * those change CR3 alone, and a PSB+ that states the same says nothing new.
+ */
+struct vmpt_known {
+	bool valid;
+	u64 pip;  /* the last PIP, all its bytes */
+	u64 vmcs; /* the VMCS packet's 7 bytes, in the high ones */
+};
+
 /* Why NR is in doubt: the worst cause since it was known. */
 enum vmpt_doubt {
 	VMPT_DOUBT_PAUSE, /* TIP.PGD() to TIP.PGE, TraceEn stayed 1 */
@@ -118,11 +141,12 @@ struct vmpt_tracker {
 	bool seen_root;	  /* a PIP with NR = 0 */
 	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
 	bool owners_only; /* marks of TSC and CR3 are not wanted */
+	bool no_cr3s;	  /* marks of CR3 are not wanted now; the reader of marks sets it */
 	size_t token;	  /* index of the token applied last */
 	unsigned int mark_count;
 	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
 	struct vmpt_psb_shapes shapes;
-	struct vmpt_psb_same same;
+	struct vmpt_known known;
 };
 
 /* @owners_only: no marks of TSC and CR3. */
@@ -146,20 +170,55 @@ static inline bool vmpt_cfe_gives_nr(const u8 *p)
  */
 void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end);
 
-/* Whether a group can go on with a token of @kind after its first. */
-static inline bool vmpt_token_in_group(unsigned int kind)
+/*
+ * Whether a packet of a group (Table 33-14) is the last of it, by the 8 bytes after it: after at
+ * most seven PADs there is what neither a packet of a group nor one of time begins with, an even
+ * byte (TNT-8) but the escape byte, a packet with an IP, or a PSB. False: it may be.
+ */
+static inline bool vmpt_group_ends(u64 next)
 {
-	return kind < VMPT_PT_KINDS &&
-	       vmpt_pt_table[kind].classes & (VMPT_PT_GROUP | VMPT_PT_TIMING);
+	const u32 first = 0x55555555u | 1u << 0x0d | 1u << 0x11 | 1u << 0x01 | 1u << 0x1d;
+	/* If there are PADs only, two is 0. */
+	unsigned int pads = (unsigned int)__builtin_ctzll(next | 1ULL << 63) & ~7u;
+	unsigned int two = next >> pads & 0xffff, ends;
+
+	ends = first >> (two & 31) & (two != 0);
+	return ends & (((two & 0xff) != VMPT_PT_ESCAPE) | (two == 0x8202));
+}
+
+/*
+ * Whether the PIP at @at changes at most CR3, and is a group of its own: then it makes no
+ * difference whether a TIP packet ends the group.
+ */
+static inline bool vmpt_pip_is_cr3(const struct vmpt_tracker *t, u64 at, u64 end)
+{
+	const u8 *p = t->data + at;
+
+	return t->known.valid && end - at >= 16 &&
+	       vmpt_group_ends(vmpt_load64(p + vmpt_pt_table[VMPT_PT_PIP].size)) &&
+	       vmpt_pip_nr(p) == t->nr.value;
+}
+
+/*
+ * Whether the PSB+ at @p has this shape and states nothing new. If the shape has no PIP or no VMCS,
+ * what is compared are bytes of the PSB or the one before; there is one, since facts are known.
+ */
+static inline bool vmpt_psb_is_known(const struct vmpt_tracker *t,
+				     const struct vmpt_psb_shape *shape, const u8 *p)
+{
+	return vmpt_load64(p + shape->pip) == t->known.pip &&
+	       vmpt_load64(p + shape->vmcs - 1) >> 8 == t->known.vmcs &&
+	       !(shape->tsc && !t->owners_only) && vmpt_psb_fits(shape, p);
 }
 
 /* Returns the index of the first token from @i on that is to be applied, or their number. */
 static inline size_t vmpt_tracker_skip(struct vmpt_tracker *t, const struct vmpt_piece *piece,
 				       size_t i)
 {
+	const struct vmpt_psb_shape *shape;
 	const u64 *tokens = piece->tokens;
 	unsigned int kind;
-	u64 at;
+	u64 at, pip;
 
 	for (; i < piece->token_count; i++) {
 		kind = vmpt_token_kind(tokens[i]);
@@ -174,12 +233,35 @@ static inline size_t vmpt_tracker_skip(struct vmpt_tracker *t, const struct vmpt
 			continue;
 		case VMPT_PT_MODE_EXEC:
 			/* A group of MODE.Exec alone says nothing. */
-			if (i + 1 == piece->token_count ||
-			    vmpt_token_in_group(vmpt_token_kind(tokens[i + 1])))
+			if (piece->region_end - at < 10 ||
+			    !vmpt_group_ends(vmpt_load64(t->data + at +
+							 vmpt_pt_table[VMPT_PT_MODE_EXEC].size)))
 				return i;
 			continue;
 		case VMPT_PT_PIP:
+			if (!vmpt_pip_is_cr3(t, at, piece->region_end))
+				return i;
+			pip = vmpt_load64(t->data + at);
+			if (pip != t->known.pip && !t->no_cr3s)
+				return i;
+			t->known.pip = pip;
+			t->cr3.value = vmpt_pip_cr3(t->data + at);
+			continue;
 		case VMPT_PT_PSB:
+			if (!t->known.valid || piece->region_end - at < 8 * VMPT_PSB_SHAPE_WORDS)
+				return i;
+			shape = &t->shapes.shape[t->shapes.last];
+			if (!vmpt_psb_is_known(t, shape, t->data + at)) {
+				shape = vmpt_psb_guess(&t->shapes, t->data + at);
+				if (!vmpt_psb_is_known(t, shape, t->data + at))
+					return i;
+				t->shapes.last = (unsigned int)(shape - t->shapes.shape);
+			}
+			t->skip = at + shape->size;
+			/* If the piece ends before, skip is used. */
+			if (shape->tokens < piece->token_count - i)
+				i += shape->tokens;
+			continue;
 		case VMPT_TOKEN_LOSS:
 			return i;
 		}
@@ -202,24 +284,16 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 				     size_t *i)
 {
 	const u64 *tokens = piece->tokens;
-	u64 token, at;
+	u64 token;
 
 	while ((*i = vmpt_tracker_skip(t, piece, *i)) < piece->token_count) {
 		t->token = *i;
 		token = tokens[(*i)++];
-		at = vmpt_token_offset(token);
 		t->skip_tokens = 0;
-		if (vmpt_token_kind(token) == VMPT_TOKEN_LOSS) {
+		if (vmpt_token_kind(token) == VMPT_TOKEN_LOSS)
 			vmpt_tracker_apply(t, token, tokens[(*i)++], piece->region_end);
-		} else if (vmpt_token_kind(token) == VMPT_PT_PSB && t->same.shape &&
-			   piece->region_end - at >= 8 * VMPT_PSB_SHAPE_WORDS &&
-			   vmpt_psb_is_same(&t->same, t->data + at)) {
-			t->skip = at + t->same.shape->size;
-			t->skip_tokens = t->same.shape->tokens;
-			t->mark_count = 0;
-		} else {
+		else
 			vmpt_tracker_apply(t, token, 0, piece->region_end);
-		}
 		/* If the piece ends before, skip is used. */
 		if (t->skip_tokens <= piece->token_count - *i)
 			*i += t->skip_tokens;

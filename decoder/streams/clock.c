@@ -25,7 +25,7 @@ struct extract_clock {
 	u64 host;
 };
 
-int extract_clock_open(struct extract *x)
+int vmpt_extract_clock_open(struct extract *x)
 {
 	const struct vmpt_extract_options *o = x->options;
 	struct vmpt_clock_options options;
@@ -48,7 +48,7 @@ int extract_clock_open(struct extract *x)
 	return 0;
 }
 
-void extract_clock_close(struct extract *x)
+void vmpt_extract_clock_close(struct extract *x)
 {
 	if (!x->clock)
 		return;
@@ -57,7 +57,7 @@ void extract_clock_close(struct extract *x)
 	x->clock = NULL;
 }
 
-int extract_clock_batch(struct extract *x, const struct vmpt_batch *batch)
+int vmpt_extract_clock_batch(struct extract *x, const struct vmpt_batch *batch)
 {
 	struct extract_clock *c = x->clock;
 
@@ -77,7 +77,7 @@ int extract_clock_batch(struct extract *x, const struct vmpt_batch *batch)
 	return 0;
 }
 
-void extract_clock_item(struct extract *x, size_t i)
+void vmpt_extract_clock_item(struct extract *x, size_t i)
 {
 	struct extract_clock *c = x->clock;
 
@@ -103,7 +103,7 @@ static const struct vmpt_time *slice_time(const struct extract_clock *c)
 	return &c->now;
 }
 
-bool extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who)
+bool vmpt_extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who)
 {
 	const struct vmpt_extract_options *o = x->options;
 	const struct vmpt_time *time;
@@ -135,7 +135,7 @@ static bool read_tsc(struct extract_clock *c, const struct vmpt_owner *owner, u6
 	return true;
 }
 
-void extract_clock_read(struct extract *x, const struct vmpt_item *item)
+void vmpt_extract_clock_read(struct extract *x, const struct vmpt_item *item)
 {
 	struct extract_clock *c = x->clock;
 
@@ -168,8 +168,8 @@ static void note_tsc(struct out_stream *out, u64 tsc)
 	out->has_tsc = true;
 }
 
-bool extract_clock_other(struct extract *x, struct out_stream *out, const struct vmpt_item *item,
-			 u8 wire[VMPT_PT_SIZE_MAX])
+bool vmpt_extract_clock_other(struct extract *x, struct out_stream *out,
+			      const struct vmpt_item *item, u8 wire[VMPT_PT_SIZE_MAX])
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC };
 	const struct extract_clock *c = x->clock;
@@ -191,7 +191,7 @@ bool extract_clock_other(struct extract *x, struct out_stream *out, const struct
 }
 
 /* With GUEST the owner's stream has its own clock already. */
-int extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item)
+int vmpt_extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC };
 	const struct extract_clock *c = x->clock;
@@ -206,18 +206,18 @@ int extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item)
 		out->lacks_tsc = false;
 	if (out->lacks_tsc) {
 		x->done.tscs_unmapped += item->kind == VMPT_PT_TSC;
-		return extract_flush(x);
+		return vmpt_extract_flush(x);
 	}
 	if (item->kind == VMPT_PT_TSC)
 		note_tsc(out, tsc);
 	if (item->kind == VMPT_PT_TMA || tsc == item->payload)
-		return extract_copy(x, at, item->size);
+		return vmpt_extract_copy(x, at, item->size);
 	x->done.tscs_rewritten++;
 	pkt.tsc.tsc = tsc;
-	return extract_put(x, out, &pkt);
+	return vmpt_extract_put(x, out, &pkt);
 }
 
-int extract_clock_head(struct extract *x, struct out_stream *out)
+int vmpt_extract_clock_head(struct extract *x, struct out_stream *out)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC };
 	const struct extract_clock *c = x->clock;
@@ -225,5 +225,5 @@ int extract_clock_head(struct extract *x, struct out_stream *out)
 	if (!c || c->now.tsc == VMPT_TIME_NONE || !tsc_for(c, out, c->now.tsc, &pkt.tsc.tsc))
 		return 0;
 	note_tsc(out, pkt.tsc.tsc);
-	return extract_put(x, out, &pkt);
+	return vmpt_extract_put(x, out, &pkt);
 }

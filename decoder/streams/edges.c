@@ -9,7 +9,7 @@ static int put_kind(struct extract *x, struct out_stream *out, unsigned int kind
 {
 	struct vmpt_pt_packet p = { .kind = (u8)kind };
 
-	return extract_put(x, out, &p);
+	return vmpt_extract_put(x, out, &p);
 }
 
 static int put_pip(struct extract *x, struct out_stream *out, const struct paging *paging)
@@ -20,7 +20,7 @@ static int put_pip(struct extract *x, struct out_stream *out, const struct pagin
 		return 0;
 	p.pip.cr3 = paging->cr3;
 	p.pip.nr = paging->nr && !x->options->conceal;
-	return extract_put(x, out, &p);
+	return vmpt_extract_put(x, out, &p);
 }
 
 static bool cbr_changed(const struct extract *x, const struct out_stream *out)
@@ -36,21 +36,21 @@ static int put_cbr(struct extract *x, struct out_stream *out)
 		return 0;
 	out->cbr = x->source.cbr;
 	p.cbr.ratio = (u64)out->cbr;
-	return extract_put(x, out, &p);
+	return vmpt_extract_put(x, out, &p);
 }
 
-int extract_head(struct extract *x, struct out_stream *out, const struct paging *paging)
+int vmpt_extract_head(struct extract *x, struct out_stream *out, const struct paging *paging)
 {
 	struct vmpt_pt_packet vmcs = { .kind = VMPT_PT_VMCS };
 	int err = put_kind(x, out, VMPT_PT_PSB);
 
 	if (!err)
-		err = extract_clock_head(x, out);
+		err = vmpt_extract_clock_head(x, out);
 	if (!err)
 		err = put_pip(x, out, paging);
 	if (!err && out->owner.kind == VMPT_OWNER_VM && !x->options->conceal) {
 		vmcs.vmcs.pointer = out->owner.vmcs;
-		err = extract_put(x, out, &vmcs);
+		err = vmpt_extract_put(x, out, &vmcs);
 	}
 	out->cbr = -1;
 	out->tsx = -1;
@@ -65,7 +65,7 @@ int extract_head(struct extract *x, struct out_stream *out, const struct paging 
 	return err;
 }
 
-int extract_cycles(struct extract *x, struct out_stream *out)
+int vmpt_extract_cycles(struct extract *x, struct out_stream *out)
 {
 	struct vmpt_pt_packet p = { .kind = VMPT_PT_CYC };
 
@@ -73,7 +73,7 @@ int extract_cycles(struct extract *x, struct out_stream *out)
 		return 0;
 	p.cyc.cycles = out->cycles;
 	out->cycles = 0;
-	return extract_put(x, out, &p);
+	return vmpt_extract_put(x, out, &p);
 }
 
 static int put_mode(struct extract *x, struct out_stream *out, unsigned int kind, int mode)
@@ -83,10 +83,10 @@ static int put_mode(struct extract *x, struct out_stream *out, unsigned int kind
 
 	if (vmpt_pt_decode(&p, wire, sizeof(wire), 0))
 		return -VMPT_E_INVAL;
-	return extract_put(x, out, &p);
+	return vmpt_extract_put(x, out, &p);
 }
 
-int extract_enable(struct extract *x, struct out_stream *out, u64 ip)
+int vmpt_extract_enable(struct extract *x, struct out_stream *out, u64 ip)
 {
 	struct vmpt_pt_packet p = { .kind = VMPT_PT_TIP_PGE };
 	int err = 0;
@@ -104,11 +104,11 @@ int extract_enable(struct extract *x, struct out_stream *out, u64 ip)
 	p.ip.ip = vmpt_pt_ip_payload(ip, (unsigned int)p.ip.ipbytes);
 	out->last_ip = ip;
 	out->packet_en = true;
-	return extract_put(x, out, &p);
+	return vmpt_extract_put(x, out, &p);
 }
 
-int extract_return(struct extract *x, struct out_stream *out, const struct paging *paging,
-		   const u64 *ip)
+int vmpt_extract_return(struct extract *x, struct out_stream *out, const struct paging *paging,
+			const u64 *ip)
 {
 	int err = put_pip(x, out, paging);
 
@@ -119,11 +119,11 @@ int extract_return(struct extract *x, struct out_stream *out, const struct pagin
 		err = put_cbr(x, out);
 	x->done.enabled = ip;
 	if (!err && ip)
-		err = extract_enable(x, out, *ip);
+		err = vmpt_extract_enable(x, out, *ip);
 	return err;
 }
 
-int extract_leave(struct extract *x, struct out_stream *out, bool *left)
+int vmpt_extract_leave(struct extract *x, struct out_stream *out, bool *left)
 {
 	*left = out->packet_en;
 	if (!out->packet_en)

@@ -2,8 +2,8 @@
 /* vmpt_extract(): chooses PT or RTIT by the stream. */
 #include "decoder/streams/streams.h"
 
-int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
-		 const struct vmpt_extract_ops *ops, void *opaque)
+int vmpt_extract_abi(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
+		     const struct vmpt_extract_ops *ops, void *opaque, u64 abi)
 {
 	static const struct vmpt_extract_options defaults;
 	static vmpt_extract_fn *const extract[] = {
@@ -11,5 +11,7 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 		[VMPT_ISA_RTIT] = vmpt_rtit_extract,
 	};
 
+	if (abi != VMPT_EXTRACT_ABI)
+		return -VMPT_E_VERSION;
 	return extract[stream->isa](stream, options ? options : &defaults, ops, opaque);
 }

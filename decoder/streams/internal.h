@@ -77,52 +77,52 @@ struct extract {
 };
 
 /* Write @pkt to @out. */
-int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet *pkt);
+int vmpt_extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet *pkt);
 /* Write the bytes that are to be copied. */
-int extract_flush(struct extract *x);
+int vmpt_extract_flush(struct extract *x);
 /* Copy the packet unchanged. */
-int extract_copy(struct extract *x, u64 at, u64 size);
+int vmpt_extract_copy(struct extract *x, u64 at, u64 size);
 /* The end of the region that the byte at @at is in: look-ahead stops there. */
-u64 extract_region_end(const struct extract *x, u64 at);
+u64 vmpt_extract_region_end(const struct extract *x, u64 at);
 /* A timing packet of the current slice, for all streams that are out. */
-int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes);
+int vmpt_extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes);
 
 /* ---- clock.c: all but the first two do nothing without a clock ---- */
 
-int extract_clock_open(struct extract *x);
-void extract_clock_close(struct extract *x);
+int vmpt_extract_clock_open(struct extract *x);
+void vmpt_extract_clock_close(struct extract *x);
 /* The next batch; item @i of it is next. */
-int extract_clock_batch(struct extract *x, const struct vmpt_batch *batch);
-void extract_clock_item(struct extract *x, size_t i);
+int vmpt_extract_clock_batch(struct extract *x, const struct vmpt_batch *batch);
+void vmpt_extract_clock_item(struct extract *x, size_t i);
 /* The item is a TSC or TMA of the current slice; called before it goes to any stream. */
-void extract_clock_read(struct extract *x, const struct vmpt_item *item);
+void vmpt_extract_clock_read(struct extract *x, const struct vmpt_item *item);
 /* Convert it for a stream that is not its owner's, into @wire. False: leave it out. */
-bool extract_clock_other(struct extract *x, struct out_stream *out, const struct vmpt_item *item,
-			 u8 wire[VMPT_PT_SIZE_MAX]);
+bool vmpt_extract_clock_other(struct extract *x, struct out_stream *out,
+			      const struct vmpt_item *item, u8 wire[VMPT_PT_SIZE_MAX]);
 /* Write it to its owner's stream or leave it out. */
-int extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item);
+int vmpt_extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item);
 /* Whether host time is known, and the owner of the VMCS now by who(); 0 if there is no who(). */
-bool extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who);
+bool vmpt_extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who);
 /* A TSC of the current time for a head. */
-int extract_clock_head(struct extract *x, struct out_stream *out);
+int vmpt_extract_clock_head(struct extract *x, struct out_stream *out);
 
 /* ---- packets.c ---- */
 
 /* One packet or run of the current slice. */
-int extract_item(struct extract *x, u64 at, const struct vmpt_item *item);
+int vmpt_extract_item(struct extract *x, u64 at, const struct vmpt_item *item);
 
 /* ---- edges.c ---- */
 
 /* PSB, PIP, VMCS, CBR, PSBEND; no FUP. No PIP unless @paging is known. */
-int extract_head(struct extract *x, struct out_stream *out, const struct paging *paging);
+int vmpt_extract_head(struct extract *x, struct out_stream *out, const struct paging *paging);
 /* Others' cycles as one CYC. */
-int extract_cycles(struct extract *x, struct out_stream *out);
+int vmpt_extract_cycles(struct extract *x, struct out_stream *out);
 /* PIP, CBR, MODE.Exec, MODE.TSX, TIP.PGE. @ip NULL: PIP and CBR only. */
-int extract_return(struct extract *x, struct out_stream *out, const struct paging *paging,
-		   const u64 *ip);
+int vmpt_extract_return(struct extract *x, struct out_stream *out, const struct paging *paging,
+			const u64 *ip);
 /* MODE.Exec, MODE.TSX if it changed, TIP.PGE. */
-int extract_enable(struct extract *x, struct out_stream *out, u64 ip);
+int vmpt_extract_enable(struct extract *x, struct out_stream *out, u64 ip);
 /* TIP.PGD() if the stream's PacketEn is 1. */
-int extract_leave(struct extract *x, struct out_stream *out, bool *left);
+int vmpt_extract_leave(struct extract *x, struct out_stream *out, bool *left);
 
 #endif

@@ -28,7 +28,7 @@ static bool pge_follows(const struct extract *x, u64 at, u64 end)
  */
 static int on_psb(struct extract *x, u64 at)
 {
-	u64 end = extract_region_end(x, at);
+	u64 end = vmpt_extract_region_end(x, at);
 	struct out_stream *out = x->out;
 	struct vmpt_psb_plus psb;
 
@@ -44,7 +44,7 @@ static int on_psb(struct extract *x, u64 at)
 	out->last_ip = 0;
 	out->needs_head = false;
 	out->lacks_calls = false;
-	return extract_copy(x, at, vmpt_pt_table[VMPT_PT_PSB].size);
+	return vmpt_extract_copy(x, at, vmpt_pt_table[VMPT_PT_PSB].size);
 }
 
 /* The IP is relative to the source's Last IP: copy it if the stream's gives the same. */
@@ -54,18 +54,18 @@ static int put_ip(struct extract *x, u64 at, const struct vmpt_item *item)
 	struct vmpt_pt_packet pkt;
 
 	if (!item->aux)
-		return extract_copy(x, at, item->size);
+		return vmpt_extract_copy(x, at, item->size);
 	if (vmpt_pt_decode(&pkt, x->stream->data + at, item->size, 0))
 		return -VMPT_E_INVAL;
 	if (vmpt_pt_ip_expand(out->last_ip, item->aux, pkt.ip.ip) == item->payload) {
 		out->last_ip = item->payload;
-		return extract_copy(x, at, item->size);
+		return vmpt_extract_copy(x, at, item->size);
 	}
 	out->last_ip = item->payload;
 	x->done.ips_reencoded++;
 	pkt.ip.ipbytes = vmpt_pt_ip_full(item->payload);
 	pkt.ip.ip = vmpt_pt_ip_payload(item->payload, (unsigned int)pkt.ip.ipbytes);
-	return extract_put(x, out, &pkt);
+	return vmpt_extract_put(x, out, &pkt);
 }
 
 /* FUP: of a PSB+, consumed by a packet before it, of an OVF, or of an event. */
@@ -79,7 +79,7 @@ static int on_fup(struct extract *x, u64 at, const struct vmpt_item *item)
 		if (!out || !x->drop_psb_fup)
 			return out ? put_ip(x, at, item) : 0;
 		x->done.fups_dropped++;
-		return extract_flush(x);
+		return vmpt_extract_flush(x);
 	}
 	if (!consumed)
 		x->source.after_ovf = false;
@@ -88,7 +88,7 @@ static int on_fup(struct extract *x, u64 at, const struct vmpt_item *item)
 	if (x->drop_fup && consumed) {
 		x->drop_fup = false;
 		x->done.concealed++;
-		return extract_flush(x);
+		return vmpt_extract_flush(x);
 	}
 	if (!consumed && after_ovf) {
 		out->packet_en = true;
@@ -141,7 +141,7 @@ static bool is_homeless(const struct extract *x, u64 at, const struct vmpt_item 
 static int drop_homeless(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	const u8 *bytes = x->stream->data + at;
-	int err = extract_flush(x);
+	int err = vmpt_extract_flush(x);
 	u16 i;
 
 	x->source.after_ovf = false;
@@ -149,7 +149,7 @@ static int drop_homeless(struct extract *x, u64 at, const struct vmpt_item *item
 		return err;
 	if (item->kind == VMPT_PT_TIP && item->aux) {
 		x->done.tips_enabling++;
-		return extract_enable(x, x->out, item->payload);
+		return vmpt_extract_enable(x, x->out, item->payload);
 	}
 	if (item->kind != VMPT_ITEM_RUN) {
 		x->done.flow_dropped++;
@@ -174,7 +174,7 @@ static bool conceal(struct extract *x, const struct vmpt_item *item, int *err)
 		if (!(item->payload & 1))
 			return false;
 		pip.pip.cr3 = item->payload & ~1ULL;
-		*err = extract_put(x, x->out, &pip);
+		*err = vmpt_extract_put(x, x->out, &pip);
 		break;
 	case VMPT_PT_EVD:
 		if (item->aux != VMPT_EVD_VMXQ && item->aux != VMPT_EVD_VMXR)
@@ -268,7 +268,7 @@ static int on_other(struct extract *x, u64 at, const struct vmpt_item *item)
 	case VMPT_PT_BIP:
 		if (!x->in_block) {
 			x->done.dropped++;
-			return extract_flush(x);
+			return vmpt_extract_flush(x);
 		}
 		break;
 	case VMPT_PT_CBR:
@@ -281,14 +281,14 @@ static int on_other(struct extract *x, u64 at, const struct vmpt_item *item)
 		break;
 	case VMPT_PT_TSC:
 	case VMPT_PT_TMA:
-		return extract_clock_own(x, at, item);
+		return vmpt_extract_clock_own(x, at, item);
 	case VMPT_ITEM_LOSS:
 		return 0;
 	}
-	return extract_copy(x, at, item->size);
+	return vmpt_extract_copy(x, at, item->size);
 }
 
-int extract_item(struct extract *x, u64 at, const struct vmpt_item *item)
+int vmpt_extract_item(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	const u8 *bytes = x->stream->data + at;
 	bool timing =
@@ -297,19 +297,19 @@ int extract_item(struct extract *x, u64 at, const struct vmpt_item *item)
 
 	note(x, item);
 	x->in_block = block_after(x, item, bytes);
-	extract_clock_read(x, item);
+	vmpt_extract_clock_read(x, item);
 	if (timing && x->stream_count > (x->out ? 1 : 0)) {
-		err = extract_others_timing(x, item, bytes);
+		err = vmpt_extract_others_timing(x, item, bytes);
 		if (err)
 			return err;
 	}
 	/* The packets of the group at the slice's head: the return replaces them. */
 	if (at < x->group_end && !timing && item->kind != VMPT_ITEM_RUN)
-		return extract_flush(x);
+		return vmpt_extract_flush(x);
 	if (item->kind != VMPT_ITEM_RUN && !is_flow_free(item))
 		note_consumer(x, at, item);
 	if (x->options->conceal && x->out && conceal(x, item, &err))
-		return err ? err : extract_flush(x);
+		return err ? err : vmpt_extract_flush(x);
 	if (is_homeless(x, at, item))
 		return drop_homeless(x, at, item);
 

@@ -29,7 +29,7 @@ static int put_bytes(struct extract *x, struct out_stream *out, const u8 *bytes,
 	return err ? err : x->ops->write(x->opaque, out->id, bytes, n);
 }
 
-int extract_flush(struct extract *x)
+int vmpt_extract_flush(struct extract *x)
 {
 	u64 from = x->copy_from, to = x->copy_to;
 
@@ -39,10 +39,10 @@ int extract_flush(struct extract *x)
 	return put_bytes(x, x->out, x->stream->data + from, to - from);
 }
 
-int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet *pkt)
+int vmpt_extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet *pkt)
 {
 	u8 wire[VMPT_PT_SIZE_MAX];
-	int err = out == x->out ? extract_flush(x) : 0;
+	int err = out == x->out ? vmpt_extract_flush(x) : 0;
 	int n;
 
 	if (err)
@@ -52,14 +52,14 @@ int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet
 }
 
 /* Copy the packet unchanged. */
-int extract_copy(struct extract *x, u64 at, u64 size)
+int vmpt_extract_copy(struct extract *x, u64 at, u64 size)
 {
 	int err = 0;
 
 	if (!x->out)
 		return 0;
 	if (at != x->copy_to || x->copy_from == x->copy_to) {
-		err = extract_flush(x);
+		err = vmpt_extract_flush(x);
 		x->copy_from = at;
 	}
 	x->copy_to = at + size;
@@ -78,7 +78,7 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 	*out = NULL;
 	if (owner->kind == VMPT_OWNER_UNKNOWN)
 		return 0;
-	known = extract_clock_who(x, owner, &who);
+	known = vmpt_extract_clock_who(x, owner, &who);
 	/* Last one first: a VMCS at an unknown time has its latest owner. */
 	for (i = x->stream_count - 1; i >= 0; i--) {
 		s = &x->streams[i];
@@ -114,7 +114,7 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
  * are of another clock and stay if that is known (clock.c). They are buffered: writing two bytes to
  * each of many streams for each MTC would cost more than all else.
  */
-int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes)
+int vmpt_extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes)
 {
 	struct out_stream *s;
 	u8 wire[VMPT_PT_SIZE_MAX];
@@ -134,7 +134,7 @@ int extract_others_timing(struct extract *x, const struct vmpt_item *item, const
 			continue;
 		case VMPT_PT_TSC:
 		case VMPT_PT_TMA:
-			if (!extract_clock_other(x, s, item, wire)) {
+			if (!vmpt_extract_clock_other(x, s, item, wire)) {
 				s->others_tsc++;
 				continue;
 			}
@@ -160,7 +160,7 @@ int extract_others_timing(struct extract *x, const struct vmpt_item *item, const
 	return 0;
 }
 
-u64 extract_region_end(const struct extract *x, u64 at)
+u64 vmpt_extract_region_end(const struct extract *x, u64 at)
 {
 	const struct vmpt_gap *gaps = x->stream->gaps;
 	size_t n = vmpt_search(i, 0, x->stream->gap_count, gaps[i].offset <= at);
@@ -177,7 +177,7 @@ static void read_group(struct extract *x, u64 at, struct vmpt_group *g)
 	struct vmpt_pt_packet pkt;
 
 	if (at >= x->alone) {
-		vmpt_group_scan(x->stream->data, at, extract_region_end(x, at), g);
+		vmpt_group_scan(x->stream->data, at, vmpt_extract_region_end(x, at), g);
 		if (!g->bound)
 			x->alone = g->end;
 	} else {
@@ -203,9 +203,9 @@ static int begin_by_group(struct extract *x, u64 at)
 	if (g.pips)
 		x->group_paging = (struct paging){ true, g.nr, g.cr3 };
 	if (out->needs_head)
-		err = extract_head(x, out, &x->group_paging);
+		err = vmpt_extract_head(x, out, &x->group_paging);
 	if (!err)
-		err = extract_cycles(x, out);
+		err = vmpt_extract_cycles(x, out);
 	if (g.bound)
 		x->group_end = g.end + g.last_size;
 	return err;
@@ -268,21 +268,21 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	psb = vmpt_psb_find(data, slice->offset,
 			    slice->offset + (slice->size < 16 ? slice->size : 16)) == slice->offset;
 	if (x->out->needs_head && !psb)
-		err = extract_head(x, x->out, &unknown);
-	return err ? err : extract_cycles(x, x->out);
+		err = vmpt_extract_head(x, x->out, &unknown);
+	return err ? err : vmpt_extract_cycles(x, x->out);
 }
 
 /* The packet that ends the group: its IP is where the owner resumes. */
 static int finish_group(struct extract *x, const struct vmpt_item *item)
 {
 	bool go = item->kind != VMPT_PT_TIP_PGD && item->aux;
-	int err = extract_flush(x);
+	int err = vmpt_extract_flush(x);
 
 	x->group_end = 0;
 	x->source.after_ovf = x->source.consumer = false;
 	if (err)
 		return err;
-	return extract_return(x, x->out, &x->group_paging, go ? &item->payload : NULL);
+	return vmpt_extract_return(x, x->out, &x->group_paging, go ? &item->payload : NULL);
 }
 
 /*
@@ -318,13 +318,13 @@ static void on_lost(struct extract *x)
 static int end_slice(struct extract *x, const struct vmpt_slice *next)
 {
 	struct vmpt_pt_packet bep = { .kind = VMPT_PT_BEP };
-	int err = extract_flush(x);
+	int err = vmpt_extract_flush(x);
 
 	/* Only in a damaged trace: a block does not cross a transition. */
 	if (!err && x->out && next && x->in_block)
-		err = extract_put(x, x->out, &bep);
+		err = vmpt_extract_put(x, x->out, &bep);
 	if (!err && x->out && next)
-		err = extract_leave(x, x->out, &x->done.left);
+		err = vmpt_extract_leave(x, x->out, &x->done.left);
 	/* The slice's reported part of the stream has been written. */
 	if (!err && x->out)
 		err = put_pending(x, x->out);
@@ -364,12 +364,12 @@ static int walk_fill(struct extract *x, struct item_walk *w)
 		w->ended = !ret;
 		w->i = 0;
 		w->used = 0;
-		ret = ret ? extract_clock_batch(x, &w->batch) : 0;
+		ret = ret ? vmpt_extract_clock_batch(x, &w->batch) : 0;
 		if (ret)
 			return ret;
 	}
 	if (!w->ended)
-		extract_clock_item(x, w->i);
+		vmpt_extract_clock_item(x, w->i);
 	return 0;
 }
 
@@ -403,7 +403,7 @@ static int walk_slice(struct extract *x, struct item_walk *w, u64 end)
 		if (x->group_end && at + item.size == x->group_end)
 			err = finish_group(x, &item);
 		else
-			err = extract_item(x, at, &item);
+			err = vmpt_extract_item(x, at, &item);
 		if (err)
 			return err;
 	}
@@ -459,7 +459,7 @@ int vmpt_pt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_
 	x->ops = ops;
 	x->opaque = opaque;
 	x->source = (struct source_state){ .exec = -1, .tsx = -1, .cbr = -1 };
-	err = extract_clock_open(x);
+	err = vmpt_extract_clock_open(x);
 	if (!err)
 		err = vmpt_splitter_open(&split, stream, &x->options->decode);
 	if (!err)
@@ -470,7 +470,7 @@ int vmpt_pt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_
 		err = finish_streams(x);
 	vmpt_decoder_close(w.decoder);
 	vmpt_splitter_close(split);
-	extract_clock_close(x);
+	vmpt_extract_clock_close(x);
 	free(x->streams);
 	free(x);
 	return err;

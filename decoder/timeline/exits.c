@@ -153,7 +153,7 @@ static void forget(struct timeline_lane *lane, unsigned int i)
 		(lane->waiting_count - i) * sizeof(lane->waiting[0]));
 }
 
-void lane_exit_begin(struct timeline_lane *lane, u64 number)
+void vmpt_lane_exit_begin(struct timeline_lane *lane, u64 number)
 {
 	struct vmpt_span *span = lane_span(lane, number);
 
@@ -175,7 +175,7 @@ void lane_exit_begin(struct timeline_lane *lane, u64 number)
 	};
 }
 
-void lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip)
+void vmpt_lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip)
 {
 	const struct vmpt_owner *owner = &lane_span(lane, number)->owner;
 	unsigned int i;
@@ -191,10 +191,10 @@ void lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip
 		break;
 	}
 	/* For other vCPUs the CPU runs something else. */
-	lane_exits_idle(lane);
+	vmpt_lane_exits_idle(lane);
 }
 
-void lane_exits_idle(struct timeline_lane *lane)
+void vmpt_lane_exits_idle(struct timeline_lane *lane)
 {
 	unsigned int i;
 
@@ -202,7 +202,7 @@ void lane_exits_idle(struct timeline_lane *lane)
 		lane->waiting[i].idle = true;
 }
 
-void lane_exits_give_up_before(struct timeline_lane *lane, u64 number)
+void vmpt_lane_exits_give_up_before(struct timeline_lane *lane, u64 number)
 {
 	while (lane->waiting_count && lane->waiting[0].span < number) {
 		settle(lane, &lane->waiting[0], false, 0);
@@ -210,12 +210,12 @@ void lane_exits_give_up_before(struct timeline_lane *lane, u64 number)
 	}
 }
 
-void lane_exits_give_up(struct timeline_lane *lane)
+void vmpt_lane_exits_give_up(struct timeline_lane *lane)
 {
-	lane_exits_give_up_before(lane, ~0ULL);
+	vmpt_lane_exits_give_up_before(lane, ~0ULL);
 }
 
-u64 lane_exits_oldest(const struct timeline_lane *lane)
+u64 vmpt_lane_exits_oldest(const struct timeline_lane *lane)
 {
 	return lane->waiting_count ? lane->waiting[0].span : lane->next;
 }

@@ -40,7 +40,7 @@ static void on_target(struct timeline_lane *lane, const struct vmpt_item *item)
 	lane->has_entry = true;
 	lane->entry = item->payload;
 	if (lane_span(lane, lane->next - 1)->kind == VMPT_SPAN_GUEST)
-		lane_exit_entry(lane, lane->next - 1, item->aux != 0, item->payload);
+		vmpt_lane_exit_entry(lane, lane->next - 1, item->aux != 0, item->payload);
 }
 
 static void on_evd(struct timeline_lane *lane, const struct vmpt_item *item)
@@ -63,7 +63,7 @@ static void take_item(struct timeline_lane *lane, const struct vmpt_item *item, 
 	case VMPT_PT_PSB:
 		lane->in_psb = true;
 		if (lane->stopped)
-			lane_resume(lane, offset, time);
+			vmpt_lane_resume(lane, offset, time);
 		break;
 	case VMPT_PT_PSBEND:
 		lane->in_psb = false;
@@ -71,7 +71,7 @@ static void take_item(struct timeline_lane *lane, const struct vmpt_item *item, 
 	case VMPT_PT_TSC:
 	case VMPT_PT_CBR:
 		if (lane->stopped)
-			lane_resume(lane, offset, time);
+			vmpt_lane_resume(lane, offset, time);
 		break;
 	case VMPT_PT_FUP:
 		if (!lane->in_psb) {
@@ -158,13 +158,13 @@ static void end_batch(struct timeline_lane *lane)
 		lane->time.late = VMPT_TIME_OPEN;
 }
 
-int lane_have_item(struct timeline_lane *lane)
+int vmpt_lane_have_item(struct timeline_lane *lane)
 {
 	int ret;
 
 	while (!lane->items_done && lane->item >= lane->batch.count) {
 		end_batch(lane);
-		ret = lane_next_batch(lane);
+		ret = vmpt_lane_next_batch(lane);
 		if (ret <= 0)
 			lane->batch.count = 0;
 		if (ret < 0)
@@ -183,7 +183,7 @@ enum {
 	TARGET = 8, /* TIP: the same, with an IP; for on_target() if it is the span's first */
 };
 
-void lane_item_classes(struct timeline_lane *lane)
+void vmpt_lane_item_classes(struct timeline_lane *lane)
 {
 	/* Without TIMED */
 	static const u8 class_of[256] = {
@@ -353,12 +353,12 @@ static size_t items_before(const struct timeline_lane *lane, u64 limit)
 }
 
 /* Take the items up to @limit. 1: all taken, 0: the ring is full, or an error. */
-int lane_take_items(struct timeline_lane *lane, u64 limit)
+int vmpt_lane_take_items(struct timeline_lane *lane, u64 limit)
 {
 	size_t end;
 	int ret;
 
-	while ((ret = lane_have_item(lane)) > 0) {
+	while ((ret = vmpt_lane_have_item(lane)) > 0) {
 		end = items_before(lane, limit);
 		if (end == lane->item)
 			break;
@@ -370,11 +370,11 @@ int lane_take_items(struct timeline_lane *lane, u64 limit)
 }
 
 /* The time at the next item, without taking it. */
-int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time)
+int vmpt_lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time)
 {
 	const struct vmpt_item *item;
 	struct vmpt_clock ahead;
-	int ret = lane_have_item(lane);
+	int ret = vmpt_lane_have_item(lane);
 	size_t gap = lane->gap;
 
 	*time = lane->time;

@@ -69,7 +69,7 @@ static void begin(struct timeline_lane *lane, u8 began, u64 offset, const struct
 	lane->cr3 = 0;
 	lane->host_idle = lane->has_host_cr3 = false;
 	if (span->kind == VMPT_SPAN_LOST || span->kind == VMPT_SPAN_UNKNOWN)
-		lane_exits_give_up(lane);
+		vmpt_lane_exits_give_up(lane);
 }
 
 static void fill_exit(struct timeline_lane *lane, struct vmpt_span *span)
@@ -85,7 +85,7 @@ static void fill_exit(struct timeline_lane *lane, struct vmpt_span *span)
 		e->has_qualification = lane->has_qualification;
 		e->qualification = lane->qualification;
 	}
-	lane_exit_begin(lane, lane->next - 1);
+	vmpt_lane_exit_begin(lane, lane->next - 1);
 }
 
 static void end(struct timeline_lane *lane, u8 ended, u64 offset, const struct vmpt_time *time)
@@ -102,7 +102,7 @@ static void end(struct timeline_lane *lane, u8 ended, u64 offset, const struct v
 	if (span->kind == VMPT_SPAN_GUEST && ended == VMPT_EDGE_EXIT)
 		fill_exit(lane, span);
 	if (span->kind == VMPT_SPAN_HOST && lane->host_idle)
-		lane_exits_idle(lane);
+		vmpt_lane_exits_idle(lane);
 }
 
 /* ---- tracing off ---- */
@@ -111,7 +111,7 @@ static void end(struct timeline_lane *lane, u8 ended, u64 offset, const struct v
  * After a TIP.PGD come the packets that setting TraceEn makes, a CBR or a TSC (Table 33-56, cases 1
  * and 2), or its PSB+: between the two nothing was traced.
  */
-void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time)
+void vmpt_lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1), *before;
 
@@ -196,7 +196,7 @@ static int begin_slice(struct timeline_lane *lane)
 {
 	u8 began = lane->next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE;
 	struct vmpt_time time;
-	int ret = lane_boundary_time(lane, &time);
+	int ret = vmpt_lane_boundary_time(lane, &time);
 
 	if (ret)
 		return ret;
@@ -225,10 +225,10 @@ static int begin_slice(struct timeline_lane *lane)
 static int end_slice(struct timeline_lane *lane)
 {
 	struct vmpt_time time;
-	int ret = lane_peek_slice(lane);
+	int ret = vmpt_lane_peek_slice(lane);
 
 	if (!ret)
-		ret = lane_boundary_time(lane, &time);
+		ret = vmpt_lane_boundary_time(lane, &time);
 	if (!ret)
 		end(lane, lane->has_next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE,
 		    lane->slice.offset + lane->slice.size, &time);
@@ -241,10 +241,10 @@ static int take_slice(struct timeline_lane *lane)
 	int ret;
 
 	for (;;) {
-		ret = lane_take_items(lane, lane->slice.offset + lane->slice.size);
+		ret = vmpt_lane_take_items(lane, lane->slice.offset + lane->slice.size);
 		if (ret <= 0 || lane->slice_whole)
 			return ret;
-		ret = lane_grow_slice(lane);
+		ret = vmpt_lane_grow_slice(lane);
 		if (ret)
 			return ret;
 		if (are_facts_final(lane))
@@ -259,12 +259,12 @@ static int advance(struct timeline_lane *lane)
 
 	if (!lane->open) {
 		if (!lane->peeked)
-			ret = lane_peek_slice(lane);
+			ret = vmpt_lane_peek_slice(lane);
 		if (ret)
 			return ret;
 		if (!lane->has_next) {
 			lane->done = true;
-			lane_exits_give_up(lane);
+			vmpt_lane_exits_give_up(lane);
 			return 0;
 		}
 		ret = begin_slice(lane);
@@ -279,11 +279,11 @@ static int make_room(struct timeline_lane *lane)
 {
 	int ret;
 
-	if (lane_exits_oldest(lane) <= lane->first) {
-		lane_exits_give_up(lane);
+	if (vmpt_lane_exits_oldest(lane) <= lane->first) {
+		vmpt_lane_exits_give_up(lane);
 		return 0;
 	}
-	ret = lane_look_far(lane);
+	ret = vmpt_lane_look_far(lane);
 	if (!ret)
 		set_facts(lane);
 	return ret;
@@ -292,11 +292,11 @@ static int make_room(struct timeline_lane *lane)
 /* Whether the first span may still change by later packets; the last two may. */
 static bool is_unfinished(const struct timeline_lane *lane)
 {
-	return lane->first + 2 >= lane->next || lane_exits_oldest(lane) <= lane->first ||
+	return lane->first + 2 >= lane->next || vmpt_lane_exits_oldest(lane) <= lane->first ||
 	       (lane->first >= lane->slice_span && !are_facts_final(lane));
 }
 
-int lane_next(struct timeline_lane *lane, struct vmpt_span *span)
+int vmpt_lane_next(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	int ret;
 
@@ -311,9 +311,9 @@ int lane_next(struct timeline_lane *lane, struct vmpt_span *span)
 	return 1;
 }
 
-int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
-	      const struct vmpt_stream *stream, size_t index,
-	      const struct vmpt_timeline_options *options, unsigned int threads)
+int vmpt_lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
+		   const struct vmpt_stream *stream, size_t index,
+		   const struct vmpt_timeline_options *options, unsigned int threads)
 {
 	struct vmpt_clock_options how;
 	int ret;
@@ -327,7 +327,7 @@ int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
 	lane->options = options;
 	lane->stream = stream;
 	lane->index = (u32)index;
-	lane_item_classes(lane);
+	vmpt_lane_item_classes(lane);
 	lane->time = (struct vmpt_time){ VMPT_TIME_NONE, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
 	lane->slice_whole = true;
 	ret = vmpt_decoder_open(&lane->dec, stream, &lane->decode);
@@ -338,9 +338,9 @@ int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
 	return ret;
 }
 
-void lane_close(struct timeline_lane *lane)
+void vmpt_lane_close(struct timeline_lane *lane)
 {
 	vmpt_splitter_close(lane->split);
 	vmpt_decoder_close(lane->dec);
-	lane_free_batches(lane);
+	vmpt_lane_free_batches(lane);
 }

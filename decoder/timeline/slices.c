@@ -69,7 +69,7 @@ static int hold_next(struct timeline_lane *lane)
 	return 0;
 }
 
-int lane_next_batch(struct timeline_lane *lane)
+int vmpt_lane_next_batch(struct timeline_lane *lane)
 {
 	const struct lane_held *h;
 	int ret;
@@ -87,7 +87,7 @@ int lane_next_batch(struct timeline_lane *lane)
 	return ret;
 }
 
-void lane_free_batches(struct timeline_lane *lane)
+void vmpt_lane_free_batches(struct timeline_lane *lane)
 {
 	for (; lane->held_first < lane->held_count; lane->held_first++)
 		free(lane->held[lane->held_first].items);
@@ -130,7 +130,7 @@ static int look_ahead(struct timeline_lane *lane)
 	int ret;
 
 	if (lane->item >= lane->batch.count) {
-		ret = lane_have_item(lane);
+		ret = vmpt_lane_have_item(lane);
 		return ret < 0 ? ret : 0;
 	}
 	if (lane->held_items >= LANE_HELD)
@@ -139,7 +139,7 @@ static int look_ahead(struct timeline_lane *lane)
 	return ret ? ret : hold_next(lane);
 }
 
-int lane_peek_slice(struct timeline_lane *lane)
+int vmpt_lane_peek_slice(struct timeline_lane *lane)
 {
 	bool end;
 	int ret;
@@ -157,7 +157,7 @@ int lane_peek_slice(struct timeline_lane *lane)
 	}
 }
 
-int lane_grow_slice(struct timeline_lane *lane)
+int vmpt_lane_grow_slice(struct timeline_lane *lane)
 {
 	u64 size = lane->slice.size;
 	int ret;
@@ -174,9 +174,9 @@ int lane_grow_slice(struct timeline_lane *lane)
 	}
 }
 
-int lane_look_far(struct timeline_lane *lane)
+int vmpt_lane_look_far(struct timeline_lane *lane)
 {
 	int ret = lane->split ? 0 : start_splitter(lane);
 
-	return ret ? ret : lane_grow_slice(lane);
+	return ret ? ret : vmpt_lane_grow_slice(lane);
 }

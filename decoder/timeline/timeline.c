@@ -58,7 +58,7 @@ static void produce(struct vmpt_timeline *t, struct queue *q)
 	pthread_mutex_unlock(&t->lock);
 	if (end > next + CHUNK)
 		end = next + CHUNK;
-	while (next < end && (ret = lane_next(&q->lane, &q->span[next % QUEUE])) > 0)
+	while (next < end && (ret = vmpt_lane_next(&q->lane, &q->span[next % QUEUE])) > 0)
 		next++;
 	pthread_mutex_lock(&t->lock);
 	q->next = next;
@@ -227,7 +227,7 @@ static int open_lanes(struct vmpt_timeline *t, const struct vmpt_clocks *clocks,
 	int ret = 0;
 
 	for (i = 0; i < t->count && !ret; i++)
-		ret = lane_open(&t->queue[i].lane, clocks, streams[i], i, &t->options, own);
+		ret = vmpt_lane_open(&t->queue[i].lane, clocks, streams[i], i, &t->options, own);
 	return ret ? ret : sort_events(t);
 }
 
@@ -244,15 +244,17 @@ static void start_threads(struct vmpt_timeline *t)
 		t->threads++;
 }
 
-int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
-		       const struct vmpt_stream *const *streams, size_t count,
-		       const struct vmpt_timeline_options *options)
+int vmpt_timeline_open_abi(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
+			   const struct vmpt_stream *const *streams, size_t count,
+			   const struct vmpt_timeline_options *options, u64 abi)
 {
 	static const struct vmpt_timeline_options defaults;
 	struct vmpt_timeline *t;
 	size_t i;
 	int ret;
 
+	if (abi != VMPT_TIMELINE_ABI)
+		return -VMPT_E_VERSION;
 	if (!count)
 		return -VMPT_E_INVAL;
 	for (i = 0; i < count; i++)
@@ -290,7 +292,7 @@ void vmpt_timeline_close(struct vmpt_timeline *t)
 	while (t->threads)
 		pthread_join(t->thread[--t->threads], NULL);
 	for (i = 0; t->queue && i < t->count; i++)
-		lane_close(&t->queue[i].lane);
+		vmpt_lane_close(&t->queue[i].lane);
 	pthread_cond_destroy(&t->made);
 	pthread_cond_destroy(&t->work);
 	pthread_mutex_destroy(&t->lock);

@@ -11,7 +11,8 @@
 
 /* Spans that wait for later packets. */
 #define LANE_RING 256
-/* Items that are held back until it is known whose they are; beyond that see lane_look_far(). */
+/* Items that are held back until it is known whose they are; beyond that see vmpt_lane_look_far().
+ */
 #define LANE_HELD 24576
 /* Exits that wait for the next entry of their vCPU. */
 #define LANE_WAITING 16
@@ -63,7 +64,7 @@ struct timeline_lane {
 	bool done;
 	bool decoded;		     /* the decoder has no more batches */
 	u64 slices;		     /* whole slices got so far */
-	struct vmpt_splitter *split; /* of lane_look_far(), else NULL */
+	struct vmpt_splitter *split; /* of vmpt_lane_look_far(), else NULL */
 
 	struct vmpt_batch batch;
 	struct vmpt_item *copy; /* of .batch's items, if it was held back */
@@ -107,13 +108,13 @@ struct timeline_lane {
 	u8 class_of[256], looked_at[256];
 };
 
-int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
-	      const struct vmpt_stream *stream, size_t index,
-	      const struct vmpt_timeline_options *options, unsigned int threads);
-void lane_close(struct timeline_lane *lane);
+int vmpt_lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
+		   const struct vmpt_stream *stream, size_t index,
+		   const struct vmpt_timeline_options *options, unsigned int threads);
+void vmpt_lane_close(struct timeline_lane *lane);
 
 /* The next finished span. 1, 0 at the end, or a negative error. */
-int lane_next(struct timeline_lane *lane, struct vmpt_span *span);
+int vmpt_lane_next(struct timeline_lane *lane, struct vmpt_span *span);
 
 static inline struct vmpt_span *lane_span(struct timeline_lane *lane, u64 number)
 {
@@ -127,44 +128,44 @@ static inline bool lane_is_full(const struct timeline_lane *lane)
 }
 
 /* Tracing, which was off, resumes at the packet at @offset. */
-void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time);
+void vmpt_lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time);
 
 /* ---- slices.c ---- */
 
 /* Fill .next_slice and .has_next. 0 or an error. */
-int lane_peek_slice(struct timeline_lane *lane);
+int vmpt_lane_peek_slice(struct timeline_lane *lane);
 /* More of the current slice, which is not whole. 0 or an error. */
-int lane_grow_slice(struct timeline_lane *lane);
+int vmpt_lane_grow_slice(struct timeline_lane *lane);
 /* Whatever the rest of the stream says: the current slice becomes whole. 0 or an error. */
-int lane_look_far(struct timeline_lane *lane);
+int vmpt_lane_look_far(struct timeline_lane *lane);
 /* The next batch: 1: .batch is filled, 0: the end, or an error. */
-int lane_next_batch(struct timeline_lane *lane);
-void lane_free_batches(struct timeline_lane *lane);
+int vmpt_lane_next_batch(struct timeline_lane *lane);
+void vmpt_lane_free_batches(struct timeline_lane *lane);
 
 /* ---- items.c ---- */
 
 /* Fill .class_of and .looked_at. */
-void lane_item_classes(struct timeline_lane *lane);
+void vmpt_lane_item_classes(struct timeline_lane *lane);
 /* 1: .batch has an item at .item, 0: the end, or an error. */
-int lane_have_item(struct timeline_lane *lane);
+int vmpt_lane_have_item(struct timeline_lane *lane);
 /* Take the items up to @limit. 1: all taken, 0: the ring is full, or an error. */
-int lane_take_items(struct timeline_lane *lane, u64 limit);
+int vmpt_lane_take_items(struct timeline_lane *lane, u64 limit);
 /* The time at the next item, without taking it. 0 or an error. */
-int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time);
+int vmpt_lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time);
 
 /* ---- exits.c ---- */
 
 /* The guest's span @number, the last one, has ended with an exit. */
-void lane_exit_begin(struct timeline_lane *lane, u64 number);
+void vmpt_lane_exit_begin(struct timeline_lane *lane, u64 number);
 /* The vCPU of span @number resumes, at @ip if @has_ip. */
-void lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip);
+void vmpt_lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip);
 /* The CPU slept or ran something else. */
-void lane_exits_idle(struct timeline_lane *lane);
+void vmpt_lane_exits_idle(struct timeline_lane *lane);
 /* No later packet can explain the waiting exits. */
-void lane_exits_give_up(struct timeline_lane *lane);
+void vmpt_lane_exits_give_up(struct timeline_lane *lane);
 /* Give up on exits before span @number: the ring is full. */
-void lane_exits_give_up_before(struct timeline_lane *lane, u64 number);
+void vmpt_lane_exits_give_up_before(struct timeline_lane *lane, u64 number);
 /* The first span that must not be returned yet. */
-u64 lane_exits_oldest(const struct timeline_lane *lane);
+u64 vmpt_lane_exits_oldest(const struct timeline_lane *lane);
 
 #endif

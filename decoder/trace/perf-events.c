@@ -64,7 +64,7 @@ static u32 find_id(const struct perf_events *e, u64 id)
 	return vmpt_hash_find(&e->by_id, vmpt_mix64(id ^ e->seed), i, e->ids[i].id == id);
 }
 
-int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size)
+int vmpt_perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size)
 {
 	struct perf_events *e = r->events;
 
@@ -79,7 +79,7 @@ int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size)
 			continue;
 		if (vmpt_grow(&e->ids, e->id_count) ||
 		    vmpt_hash_add(&e->by_id, vmpt_mix64(id ^ e->seed), (u32)e->id_count))
-			return perf_no_memory(r);
+			return vmpt_perf_no_memory(r);
 		e->ids[e->id_count++] = (struct id){ id, r->attr_count - 1 };
 	}
 	return 0;
@@ -137,7 +137,7 @@ static int add(struct perf_reader *r, const struct vmpt_event *event)
 	if (e->count >= e->limit)
 		return 0;
 	if (vmpt_grow(&e->events, e->count))
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	e->events[e->count++] = *event;
 	return 0;
 }
@@ -219,7 +219,7 @@ static int take_task(struct perf_reader *r, const u8 *rec, u32 end, u32 type,
 			return 0;
 		event->text = keep_text(r->events, rec + fixed, end - fixed);
 		if (!event->text)
-			return perf_no_memory(r);
+			return vmpt_perf_no_memory(r);
 	}
 	return add(r, event);
 }
@@ -337,7 +337,7 @@ static int take_sample(struct perf_reader *r, const u8 *rec, u32 size, struct vm
 	return add(r, event);
 }
 
-int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size)
+int vmpt_perf_events_record(struct perf_reader *r, const u8 *rec, u32 size)
 {
 	struct vmpt_event event = { .cpu = -1, .pid = -1, .tid = -1, .vcpu = VMPT_EVENT_NO_VCPU };
 	u32 type = vmpt_load32(rec), misc = vmpt_load16(rec + 4), end;
@@ -374,7 +374,7 @@ int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size)
 }
 
 /* u64 nr, then for each event: u64 id, idx, cpu, tid. It comes before AUXTRACE_INFO. */
-int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size)
+int vmpt_perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size)
 {
 	struct vmpt_event event = {
 		.kind = VMPT_EVENT_RECORDED, .pid = -1, .tid = -1, .vcpu = VMPT_EVENT_NO_VCPU
@@ -396,9 +396,9 @@ int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size)
 	return ret;
 }
 
-void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size)
+void vmpt_perf_events_formats(struct perf_reader *r, const u8 *data, u64 size)
 {
-	perf_formats_read(r->events->tps, data, size);
+	vmpt_perf_formats_read(r->events->tps, data, size);
 }
 
 u64 vmpt_perf_time_to_tsc(const struct vmpt_trace_info *info, u64 ns)
@@ -465,8 +465,8 @@ static int read_events(struct vmpt_trace *trace, struct perf_events *e)
 	/* Ids must not be chosen to collide. */
 	if (getrandom(&e->seed, sizeof(e->seed), GRND_NONBLOCK) < 0)
 		e->seed = 0;
-	ret = perf_read_file(&r);
-	perf_inflate_free(&r);
+	ret = vmpt_perf_read_file(&r);
+	vmpt_perf_inflate_free(&r);
 	free(r.attrs);
 	free(r.parts);
 	free(r.marks);

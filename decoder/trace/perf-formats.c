@@ -177,7 +177,7 @@ static void read_systems(struct perf_tracepoint tps[PERF_TPS], struct cursor *c)
 	}
 }
 
-void perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64 size)
+void vmpt_perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64 size)
 {
 	struct cursor c = { data, data + size, false };
 	struct cursor head = take_bytes(&c, sizeof(magic));

@@ -25,13 +25,13 @@ static int inflate_start(struct perf_reader *r)
 	struct perf_inflate *f = malloc(sizeof(*f));
 
 	if (!f)
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	f->packed = f->grown = 0;
 	f->fill = 0;
 	f->zstd = ZSTD_createDCtx();
 	if (!f->zstd) {
 		free(f);
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	}
 	r->inflate = f;
 	return 0;
@@ -49,17 +49,17 @@ static int take_inflated(struct perf_reader *r, u64 offset)
 		u32 size = vmpt_load16(f->buf + at + 6);
 
 		if (size < PERF_RECORD_HEADER)
-			return perf_stop(r, offset, "record of %u bytes among compressed ones",
-					 size);
+			return vmpt_perf_stop(r, offset, "record of %u bytes among compressed ones",
+					      size);
 		if (size > f->fill - at)
 			break;
 		/* The first two do not nest; the data of the others would have to follow here. */
 		if (type == PERF_USER_COMPRESSED || type == PERF_USER_COMPRESSED2 ||
 		    type == PERF_USER_AUXTRACE || type == PERF_USER_TRACING_DATA)
-			return perf_stop(r, offset, "record of type %u among compressed ones",
-					 type);
+			return vmpt_perf_stop(r, offset, "record of type %u among compressed ones",
+					      type);
 		/* A malformed record is noted and skipped. */
-		ret = perf_take_record(r, f->buf + at, size, offset);
+		ret = vmpt_perf_take_record(r, f->buf + at, size, offset);
 		ret = ret < 0 ? ret : 0;
 		at += size;
 	}
@@ -83,11 +83,11 @@ static int inflate(struct perf_reader *r, const u8 *src, u64 size, u64 offset)
 
 		zret = ZSTD_decompressStream(f->zstd, &out, &in);
 		if (ZSTD_isError(zret))
-			return perf_stop(r, offset, "compressed records are broken: %s",
-					 ZSTD_getErrorName(zret));
+			return vmpt_perf_stop(r, offset, "compressed records are broken: %s",
+					      ZSTD_getErrorName(zret));
 		f->grown += out.pos - f->fill;
 		if (f->grown > VMPT_INFLATE_FREE + VMPT_INFLATE_RATIO * f->packed)
-			return perf_stop(
+			return vmpt_perf_stop(
 				r, offset,
 				"%" PRIu64 " bytes of compressed records grow to more than "
 				"%u MiB and %u times their size: those after this are not read",
@@ -100,7 +100,7 @@ static int inflate(struct perf_reader *r, const u8 *src, u64 size, u64 offset)
 	return ret;
 }
 
-int perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 offset)
+int vmpt_perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 offset)
 {
 	int ret = 0;
 
@@ -118,12 +118,12 @@ int perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 off
 	return ret;
 }
 
-size_t perf_inflate_rest(const struct perf_reader *r)
+size_t vmpt_perf_inflate_rest(const struct perf_reader *r)
 {
 	return r->inflate ? r->inflate->fill : 0;
 }
 
-void perf_inflate_free(struct perf_reader *r)
+void vmpt_perf_inflate_free(struct perf_reader *r)
 {
 	if (!r->inflate)
 		return;

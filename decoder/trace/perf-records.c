@@ -52,9 +52,9 @@ static int take_auxtrace_info(struct perf_reader *r, const u8 *rec, u32 size, u6
 	unsigned int i;
 
 	if (size < 16)
-		return perf_stop(r, offset, "AUXTRACE_INFO record of %u bytes", size);
+		return vmpt_perf_stop(r, offset, "AUXTRACE_INFO record of %u bytes", size);
 	if (r->infos == INFOS_MAX)
-		return perf_stop(r, offset, "more than %d AUXTRACE_INFO records", INFOS_MAX);
+		return vmpt_perf_stop(r, offset, "more than %d AUXTRACE_INFO records", INFOS_MAX);
 	r->infos++;
 	r->has_info = true;
 	r->aux_type = vmpt_load32(rec + 8);
@@ -85,7 +85,7 @@ static int take_auxtrace_info(struct perf_reader *r, const u8 *rec, u32 size, u6
 static int take_time_conv(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 {
 	if (size < 32)
-		return perf_stop(r, offset, "TIME_CONV record of %u bytes", size);
+		return vmpt_perf_stop(r, offset, "TIME_CONV record of %u bytes", size);
 	if (r->info->has_time_conv || (size >= 56 && (!rec[48] || rec[49])))
 		return 0;
 	set_time_conv(r->info, vmpt_load64(rec + 8), vmpt_load64(rec + 16), vmpt_load64(rec + 24));
@@ -98,16 +98,17 @@ static int take_header_attr(struct perf_reader *r, const u8 *rec, u32 size, u64 
 	u32 attr_size;
 
 	if (size < PERF_RECORD_HEADER + PERF_ATTR_SIZE_VER0)
-		return perf_stop(r, offset, "HEADER_ATTR record of %u bytes", size);
+		return vmpt_perf_stop(r, offset, "HEADER_ATTR record of %u bytes", size);
 	attr_size = vmpt_load32(rec + PERF_RECORD_HEADER + 4);
 	if (!attr_size)
 		attr_size = PERF_ATTR_SIZE_VER0;
 	if (attr_size > size - PERF_RECORD_HEADER)
-		return perf_stop(r, offset, "HEADER_ATTR record of %u bytes with an attr of %u",
-				 size, attr_size);
-	return perf_take_attr(r, rec + PERF_RECORD_HEADER, attr_size,
-			      rec + PERF_RECORD_HEADER + attr_size,
-			      size - PERF_RECORD_HEADER - attr_size);
+		return vmpt_perf_stop(r, offset,
+				      "HEADER_ATTR record of %u bytes with an attr of %u", size,
+				      attr_size);
+	return vmpt_perf_take_attr(r, rec + PERF_RECORD_HEADER, attr_size,
+				   rec + PERF_RECORD_HEADER + attr_size,
+				   size - PERF_RECORD_HEADER - attr_size);
 }
 
 /* The attr of the intel_pt event; the first attr if none has its type. NULL: no attr at all. */
@@ -157,7 +158,7 @@ static void sample_owner(struct perf_reader *r, const u8 *rec, u32 size, u32 fix
 static int add_mark(struct perf_reader *r, const struct perf_mark *mark)
 {
 	if (vmpt_grow(&r->marks, r->mark_count))
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	r->marks[r->mark_count++] = *mark;
 	return 0;
 }
@@ -176,7 +177,7 @@ static int take_aux(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 	int ret = 0;
 
 	if (size < 32)
-		return perf_stop(r, offset, "AUX record of %u bytes", size);
+		return vmpt_perf_stop(r, offset, "AUX record of %u bytes", size);
 	flags = vmpt_load64(rec + 24);
 	if (flags & PERF_AUX_FLAG_TRUNCATED) {
 		mark.flags |= VMPT_GAP_TRUNCATED;
@@ -192,8 +193,8 @@ static int take_aux(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 	mark.aux_offset = vmpt_load64(rec + 8);
 	aux_size = flags & PERF_AUX_FLAG_OVERWRITE ? 0 : vmpt_load64(rec + 16);
 	if (mark.aux_offset + aux_size < mark.aux_offset)
-		return perf_stop(r, offset, "AUX record of %" PRIu64 " bytes at %" PRIu64, aux_size,
-				 mark.aux_offset);
+		return vmpt_perf_stop(r, offset, "AUX record of %" PRIu64 " bytes at %" PRIu64,
+				      aux_size, mark.aux_offset);
 	if (aux_size && (mark.flags & (VMPT_GAP_PARTIAL | VMPT_GAP_COLLISION))) {
 		struct perf_mark start = mark;
 
@@ -208,7 +209,7 @@ static int take_aux(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 static int take_lost(struct perf_reader *r, const u8 *rec, u32 size, u32 at, u64 offset)
 {
 	if (size < at + 8)
-		return perf_stop(r, offset, "LOST record of %u bytes", size);
+		return vmpt_perf_stop(r, offset, "LOST record of %u bytes", size);
 	r->info->lost_events += vmpt_load64(rec + at);
 	return 0;
 }
@@ -224,20 +225,20 @@ static int take_compressed(struct perf_reader *r, const u8 *rec, u32 size, u32 t
 		at += 8;
 		data_size = size >= at ? vmpt_load64(rec + PERF_RECORD_HEADER) : 0;
 		if (size < at || data_size > size - at)
-			return perf_stop(r, offset,
-					 "COMPRESSED2 record of %u bytes with %" PRIu64
-					 " bytes of data",
-					 size, data_size);
+			return vmpt_perf_stop(r, offset,
+					      "COMPRESSED2 record of %u bytes with %" PRIu64
+					      " bytes of data",
+					      size, data_size);
 	}
-	return perf_inflate_records(r, rec + at, data_size, offset);
+	return vmpt_perf_inflate_records(r, rec + at, data_size, offset);
 }
 
-int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
+int vmpt_perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 {
 	u32 type = vmpt_load32(rec);
 
 	if (r->events && type < PERF_USER_HEADER_ATTR)
-		return perf_events_record(r, rec, size);
+		return vmpt_perf_events_record(r, rec, size);
 	switch (type) {
 	case PERF_RECORD_AUX:
 		return take_aux(r, rec, size, offset);
@@ -250,13 +251,13 @@ int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 	case PERF_USER_AUXTRACE_INFO:
 		return take_auxtrace_info(r, rec, size, offset);
 	case PERF_USER_ID_INDEX:
-		return r->events ? perf_events_id_index(r, rec, size) : 0;
+		return r->events ? vmpt_perf_events_id_index(r, rec, size) : 0;
 	case PERF_USER_TIME_CONV:
 		return take_time_conv(r, rec, size, offset);
 	case PERF_USER_HEADER_FEATURE:
 		if (size < 16)
-			return perf_stop(r, offset, "HEADER_FEATURE record of %u bytes", size);
-		return perf_take_feature(r, vmpt_load64(rec + 8), rec + 16, size - 16, offset);
+			return vmpt_perf_stop(r, offset, "HEADER_FEATURE record of %u bytes", size);
+		return vmpt_perf_take_feature(r, vmpt_load64(rec + 8), rec + 16, size - 16, offset);
 	case PERF_USER_COMPRESSED:
 	case PERF_USER_COMPRESSED2:
 		return take_compressed(r, rec, size, type, offset);
@@ -277,7 +278,7 @@ static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at
 
 	if (size < 44) {
 		*at -= size;
-		return perf_stop(r, *at, "AUXTRACE record of %u bytes", size);
+		return vmpt_perf_stop(r, *at, "AUXTRACE record of %u bytes", size);
 	}
 	part.size = vmpt_load64(rec + 8);
 	part.aux_offset = vmpt_load64(rec + 16);
@@ -289,24 +290,24 @@ static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at
 	else
 		part.tid = -1;
 	if (part.size > left) {
-		ret = perf_stop(r, r->records_end,
-				"the trace buffer at %" PRIu64 " is cut: %" PRIu64 " of %" PRIu64
-				" bytes",
-				*at, left, part.size);
+		ret = vmpt_perf_stop(r, r->records_end,
+				     "the trace buffer at %" PRIu64 " is cut: %" PRIu64
+				     " of %" PRIu64 " bytes",
+				     *at, left, part.size);
 		part.size = left;
 	}
 	*at += part.size;
 	if (!part.size || r->events)
 		return ret;
 	if (vmpt_grow(&r->parts, r->part_count))
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	r->parts[r->part_count++] = part;
 	return ret;
 }
 
 /*
  * Read the record at @at, which moves after the record and its data: 0, 1 after
- * perf_stop(), or an error. If @at has not moved, the start of the next record is
+ * vmpt_perf_stop(), or an error. If @at has not moved, the start of the next record is
  * not known.
  */
 static int next_record(struct perf_reader *r, u64 *at)
@@ -316,29 +317,29 @@ static int next_record(struct perf_reader *r, u64 *at)
 	u32 type, size;
 
 	if (left < PERF_RECORD_HEADER)
-		return perf_stop(r, *at, "the records end inside a record's header");
+		return vmpt_perf_stop(r, *at, "the records end inside a record's header");
 	type = vmpt_load32(rec);
 	size = vmpt_load16(rec + 6);
 	if (size < PERF_RECORD_HEADER)
-		return perf_stop(r, *at, "record of %u bytes", size);
+		return vmpt_perf_stop(r, *at, "record of %u bytes", size);
 	if (size > left)
-		return perf_stop(r, *at, "record of %u bytes where %" PRIu64 " are left", size,
-				 left);
+		return vmpt_perf_stop(r, *at, "record of %u bytes where %" PRIu64 " are left", size,
+				      left);
 	if (type == PERF_USER_TRACING_DATA) {
 		/* u32 size, then size bytes */
 		extra = size >= 12 ? vmpt_load32(rec + 8) : 0;
 		if (extra > left - size)
-			return perf_stop(r, *at, "tracing data of %" PRIu64 " bytes are cut",
-					 extra);
+			return vmpt_perf_stop(r, *at, "tracing data of %" PRIu64 " bytes are cut",
+					      extra);
 		if (r->events)
-			perf_events_formats(r, rec + size, extra);
+			vmpt_perf_events_formats(r, rec + size, extra);
 		*at += size + extra;
 		return 0;
 	}
 	*at += size;
 	if (type == PERF_USER_AUXTRACE)
 		return take_auxtrace(r, rec, size, at);
-	return perf_take_record(r, rec, size, *at - size);
+	return vmpt_perf_take_record(r, rec, size, *at - size);
 }
 
 /* The next AUXTRACE record after @at that is in the index; the end if there is none. */
@@ -358,7 +359,7 @@ static u64 resume(struct perf_reader *r, u64 at)
 	return r->records_end;
 }
 
-int perf_read_records(struct perf_reader *r)
+int vmpt_perf_read_records(struct perf_reader *r)
 {
 	const struct perf_attr *attr;
 	u64 at = r->records, before;
@@ -372,8 +373,8 @@ int perf_read_records(struct perf_reader *r)
 		if (at == before)
 			at = resume(r, at);
 	}
-	if (perf_inflate_rest(r))
-		perf_stop(r, r->records_end, "the compressed records end inside a record");
+	if (vmpt_perf_inflate_rest(r))
+		vmpt_perf_stop(r, r->records_end, "the compressed records end inside a record");
 	r->pt_attr = SIZE_MAX;
 	attr = pt_attr(r);
 	if (attr && r->has_pt_info && attr->type == r->pmu_type) {

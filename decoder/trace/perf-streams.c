@@ -65,7 +65,7 @@ static bool same_owner(const struct perf_part *a, const struct perf_part *b)
 static int add_gap(struct perf_reader *r, struct stream_builder *s, u64 offset, u32 flags)
 {
 	if (vmpt_grow(&s->gaps, s->gap_count))
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	s->gaps[s->gap_count++] = (struct vmpt_gap){ .offset = offset, .flags = flags };
 	return 0;
 }
@@ -73,7 +73,7 @@ static int add_gap(struct perf_reader *r, struct stream_builder *s, u64 offset, 
 static int add_extent(struct perf_reader *r, struct stream_builder *s, const struct perf_part *p)
 {
 	if (vmpt_grow(&s->extents, s->extent_count))
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	s->extents[s->extent_count++] = (struct vmpt_extent){
 		.offset = s->size, .size = p->used, .file_offset = p->file_offset + p->skip
 	};
@@ -266,7 +266,7 @@ static void place_marks(struct perf_reader *r, const struct queues *q)
 		if (q->count == 1)
 			m->queue = 0;
 		else
-			perf_stop(r, 0, "an AUX record does not say whose data is lost");
+			vmpt_perf_stop(r, 0, "an AUX record does not say whose data is lost");
 	}
 	if (r->mark_count)
 		qsort(r->marks, r->mark_count, sizeof(*r->marks), by_queue);
@@ -340,13 +340,13 @@ static int find_queues(struct perf_reader *r, struct queues *q)
 		if (i && same_owner(&r->parts[i - 1], &r->parts[i]))
 			continue;
 		if (vmpt_grow(&q->first, q->count))
-			return perf_no_memory(r);
+			return vmpt_perf_no_memory(r);
 		q->first[q->count++] = i;
 	}
 	return 0;
 }
 
-int perf_make_streams(struct perf_reader *r)
+int vmpt_perf_make_streams(struct perf_reader *r)
 {
 	struct queues q = { 0 };
 	size_t i, mark = 0;
@@ -357,9 +357,9 @@ int perf_make_streams(struct perf_reader *r)
 	qsort(r->parts, r->part_count, sizeof(*r->parts), by_owner);
 	ret = find_queues(r, &q);
 	if (!ret && q.count > VMPT_PERF_STREAMS) {
-		perf_stop(r, r->parts[q.first[VMPT_PERF_STREAMS]].file_offset,
-			  "it has traces of %zu CPUs and threads: only %u of them are read",
-			  q.count, VMPT_PERF_STREAMS);
+		vmpt_perf_stop(r, r->parts[q.first[VMPT_PERF_STREAMS]].file_offset,
+			       "it has traces of %zu CPUs and threads: only %u of them are read",
+			       q.count, VMPT_PERF_STREAMS);
 		q.count = VMPT_PERF_STREAMS;
 		r->part_count = q.first[q.count];
 	}

@@ -32,7 +32,7 @@ struct section {
 	u64 offset, size;
 };
 
-int perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
+int vmpt_perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
 {
 	va_list args;
 
@@ -46,7 +46,7 @@ int perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
 	return 1;
 }
 
-int perf_no_memory(struct perf_reader *r)
+int vmpt_perf_no_memory(struct perf_reader *r)
 {
 	return vmpt_diag_fail(r->diag, VMPT_E_NOMEM, 0, "out of memory");
 }
@@ -123,12 +123,13 @@ static bool in_file(const struct perf_reader *r, struct section s)
 	return s.offset <= r->size && s.size <= r->size - s.offset;
 }
 
-int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size, const u8 *ids, u64 id_size)
+int vmpt_perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size, const u8 *ids,
+			u64 id_size)
 {
 	struct perf_event_attr attr = { 0 };
 
 	if (vmpt_grow(&r->attrs, r->attr_count))
-		return perf_no_memory(r);
+		return vmpt_perf_no_memory(r);
 	/* A newer attr is longer, an older one shorter; all have the fields used here. */
 	memcpy(&attr, bytes, size < sizeof(attr) ? size : sizeof(attr));
 	r->attrs[r->attr_count++] = (struct perf_attr){
@@ -138,17 +139,17 @@ int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size, const u8 *i
 		.sample_type = attr.sample_type,
 		.read_format = attr.read_format,
 	};
-	return r->events ? perf_events_ids(r, ids, id_size) : 0;
+	return r->events ? vmpt_perf_events_ids(r, ids, id_size) : 0;
 }
 
-int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset)
+int vmpt_perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset)
 {
 	if (id == PERF_FEATURE_DIR_FORMAT)
 		return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, offset,
 				      "perf.data in directory format (perf record --threads) "
 				      "is not supported");
 	if (id == PERF_FEATURE_TRACING_DATA && r->events)
-		perf_events_formats(r, data, size);
+		vmpt_perf_events_formats(r, data, size);
 	if (id == PERF_FEATURE_AUXTRACE && size >= 8 && !r->info->pipe) {
 		/* u64 count, then the places */
 		r->index = data + 8;
@@ -161,7 +162,7 @@ int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u
 	/* u32 version, type, level, ratio, mmap_len */
 	r->info->compressed = true;
 	if (size < 20) {
-		perf_stop(r, offset, "feature COMPRESSED of %" PRIu64 " bytes", size);
+		vmpt_perf_stop(r, offset, "feature COMPRESSED of %" PRIu64 " bytes", size);
 		return 0;
 	}
 	if (vmpt_load32(data + 4) != PERF_COMPRESS_ZSTD)
@@ -185,12 +186,12 @@ static int read_features(struct perf_reader *r, u64 at)
 		if (in_file(r, (struct section){ at, SECTION_SIZE }))
 			s = section_at(r, at);
 		else
-			perf_stop(r, r->size, "the file ends before its features");
+			vmpt_perf_stop(r, r->size, "the file ends before its features");
 		if (!in_file(r, s)) {
-			perf_stop(r, at, "feature %u lies past the end of the file", bit);
+			vmpt_perf_stop(r, at, "feature %u lies past the end of the file", bit);
 			s = (struct section){ 0 };
 		}
-		ret = perf_take_feature(r, bit, r->file + s.offset, s.size, at);
+		ret = vmpt_perf_take_feature(r, bit, r->file + s.offset, s.size, at);
 		at += SECTION_SIZE;
 	}
 	return ret;
@@ -217,8 +218,8 @@ static int read_attrs(struct perf_reader *r)
 
 		if (!in_file(r, ids))
 			ids = (struct section){ 0 };
-		ret = perf_take_attr(r, r->file + attrs.offset + at, attr_size - SECTION_SIZE,
-				     r->file + ids.offset, ids.size);
+		ret = vmpt_perf_take_attr(r, r->file + attrs.offset + at, attr_size - SECTION_SIZE,
+					  r->file + ids.offset, ids.size);
 	}
 	return ret;
 }
@@ -244,13 +245,14 @@ static int read_file_header(struct perf_reader *r)
 	r->records_end = r->size;
 	if (data.offset > r->size) {
 		r->records = r->size;
-		perf_stop(r, HEADER_DATA, "the records start past the end of the file");
+		vmpt_perf_stop(r, HEADER_DATA, "the records start past the end of the file");
 	} else if (!data.size) {
 		/* perf writes the size last. */
-		perf_stop(r, HEADER_DATA, "perf did not finish this file");
+		vmpt_perf_stop(r, HEADER_DATA, "perf did not finish this file");
 	} else if (!in_file(r, data)) {
-		perf_stop(r, r->size, "the file ends inside its records, %" PRIu64 " bytes short",
-			  data.size - (r->size - data.offset));
+		vmpt_perf_stop(r, r->size,
+			       "the file ends inside its records, %" PRIu64 " bytes short",
+			       data.size - (r->size - data.offset));
 	} else {
 		r->records_end = data.offset + data.size;
 	}
@@ -304,11 +306,11 @@ static int check_pt(struct perf_reader *r)
 	return vmpt_diag_fail(r->diag, VMPT_E_NO_PT, 0, "this perf.data has no Intel PT trace");
 }
 
-int perf_read_file(struct perf_reader *r)
+int vmpt_perf_read_file(struct perf_reader *r)
 {
 	int ret = read_header(r);
 
-	return ret ? ret : perf_read_records(r);
+	return ret ? ret : vmpt_perf_read_records(r);
 }
 
 int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag)
@@ -321,13 +323,13 @@ int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vm
 		.size = size,
 		.pt_attr = SIZE_MAX,
 	};
-	int ret = perf_read_file(&r);
+	int ret = vmpt_perf_read_file(&r);
 
 	if (!ret)
 		ret = check_pt(&r);
 	if (!ret)
-		ret = perf_make_streams(&r);
-	perf_inflate_free(&r);
+		ret = vmpt_perf_make_streams(&r);
+	vmpt_perf_inflate_free(&r);
 	free(r.attrs);
 	free(r.parts);
 	free(r.marks);

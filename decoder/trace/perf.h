@@ -106,48 +106,49 @@ struct perf_reader {
 };
 
 /* Note that part of the file cannot be read; the first reason is kept. Returns 1. */
-int perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
+int vmpt_perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-int perf_no_memory(struct perf_reader *r);
+int vmpt_perf_no_memory(struct perf_reader *r);
 
 /* Note an attr of @size bytes, and the @id_size bytes of its events' ids. 0 or an error. */
-int perf_take_attr(struct perf_reader *r, const u8 *attr, u64 size, const u8 *ids, u64 id_size);
+int vmpt_perf_take_attr(struct perf_reader *r, const u8 *attr, u64 size, const u8 *ids,
+			u64 id_size);
 /* Feature @id with @size bytes of data at @data; @offset is for diags. 0 or an error. */
-int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset);
+int vmpt_perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset);
 
 /* All records. 0 or an error; broken ones are noted and left out. */
-int perf_read_records(struct perf_reader *r);
+int vmpt_perf_read_records(struct perf_reader *r);
 /*
  * One complete record of @size bytes; @offset is its place in the file, or that of the
- * compressed record it comes from. 0, 1 after perf_stop(), or an error.
+ * compressed record it comes from. 0, 1 after vmpt_perf_stop(), or an error.
  */
-int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset);
+int vmpt_perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset);
 
 /*
- * Inflate @size bytes and take the records they complete. 0, 1 after perf_stop(),
+ * Inflate @size bytes and take the records they complete. 0, 1 after vmpt_perf_stop(),
  * or an error.
  */
-int perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 offset);
+int vmpt_perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 offset);
 /* Number of bytes of an incomplete last record. */
-size_t perf_inflate_rest(const struct perf_reader *r);
-void perf_inflate_free(struct perf_reader *r);
+size_t vmpt_perf_inflate_rest(const struct perf_reader *r);
+void vmpt_perf_inflate_free(struct perf_reader *r);
 
 /* Make the streams of all parts and marks. 0 or an error. */
-int perf_make_streams(struct perf_reader *r);
+int vmpt_perf_make_streams(struct perf_reader *r);
 
 /* Read the whole file: header, then records. 0 or an error. */
-int perf_read_file(struct perf_reader *r);
+int vmpt_perf_read_file(struct perf_reader *r);
 
 /* ---- events (perf-events.c) ---- */
 
 /* The ids of the attr that was taken last. 0 or an error. */
-int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
+int vmpt_perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
 /* A record of the kernel's. 0 or an error; malformed parts are left out. */
-int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
+int vmpt_perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
 /* ID_INDEX: the CPUs of the intel_pt event. 0 or an error; malformed parts are left out. */
-int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size);
+int vmpt_perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size);
 /* TRACING_DATA: the formats of the tracepoints. Malformed parts are left out. */
-void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size);
+void vmpt_perf_events_formats(struct perf_reader *r, const u8 *data, u64 size);
 
 /* ---- formats of tracepoints (perf-formats.c) ---- */
 
@@ -174,6 +175,6 @@ struct perf_tracepoint {
 };
 
 /* Read the formats that @data, TRACING_DATA of the perf tool, has. */
-void perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64 size);
+void vmpt_perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64 size);
 
 #endif

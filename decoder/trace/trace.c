@@ -134,11 +134,14 @@ static int map_path(struct vmpt_map *map, const char *path, struct vmpt_diag *di
 	return vmpt_map_open(map, path, diag);
 }
 
-int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct vmpt_diag *diag)
+int vmpt_trace_open_abi(struct vmpt_trace **trace, const char *path, int cpu,
+			struct vmpt_diag *diag, u64 abi)
 {
 	struct vmpt_map map;
 	int ret;
 
+	if (abi != VMPT_DECODE_ABI)
+		return -VMPT_E_VERSION;
 	*trace = NULL;
 	ret = map_path(&map, path, diag);
 	if (ret)
@@ -171,23 +174,30 @@ static int open_as(struct vmpt_trace **trace, const char *path, enum vmpt_isa is
 	return trace_done(trace, t, vmpt_raw_read(t, path, cpu, diag));
 }
 
-int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
-			struct vmpt_diag *diag)
+int vmpt_trace_open_raw_abi(struct vmpt_trace **trace, const char *path, int cpu,
+			    struct vmpt_diag *diag, u64 abi)
 {
+	if (abi != VMPT_DECODE_ABI)
+		return -VMPT_E_VERSION;
 	return open_as(trace, path, VMPT_ISA_PT, cpu, diag);
 }
 
-int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
-			 struct vmpt_diag *diag)
+int vmpt_trace_open_rtit_abi(struct vmpt_trace **trace, const char *path, int cpu,
+			     struct vmpt_diag *diag, u64 abi)
 {
+	if (abi != VMPT_DECODE_ABI)
+		return -VMPT_E_VERSION;
 	return open_as(trace, path, VMPT_ISA_RTIT, cpu, diag);
 }
 
-int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag)
+int vmpt_trace_open_perf_abi(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag,
+			     u64 abi)
 {
 	struct vmpt_map map;
 	int ret;
 
+	if (abi != VMPT_DECODE_ABI)
+		return -VMPT_E_VERSION;
 	*trace = NULL;
 	ret = map_path(&map, path, diag);
 	if (ret)

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "vmm-lib/rtit.h"
+#include <vmpt/rtit.h>
 
 #define HPA 0x40000000ULL /* the guest's memory in the host, contiguous */
 

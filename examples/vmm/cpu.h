@@ -6,8 +6,8 @@
 #ifndef VMPT_EXAMPLE_CPU_H
 #define VMPT_EXAMPLE_CPU_H
 
-#include "model/vmpt-model.h"
-#include "vmm-lib/vmpt.h"
+#include <vmpt/model.h>
+#include <vmpt/vmpt.h>
 
 /* What a processor may lack. */
 #define CPU_NO_GPA  0x1 /* "PT uses guest physical addresses" */

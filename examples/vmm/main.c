@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "arch/pt-packet.h"
-#include "vmm-lib/conformance.h"
+#include <vmpt/arch/pt-packet.h>
+#include <vmpt/conformance.h>
 #include "vmm.h"
 
 /* ---- the guest ---- */

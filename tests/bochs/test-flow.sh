@@ -151,11 +151,11 @@ flows()
 # its start and its size.
 left_out()
 {
-	python3 -c 'import json, sys
-index = json.load(open(sys.argv[1]))
-last = index["slices"][-1]
+	"$vmpt" index "$run/split" | python3 -c 'import json, sys
+index = json.load(sys.stdin)
+last = index["index"][-1]
 print("last" if last["owner"] == "unknown" and last["size"] == index["left_out_bytes"] else "more",
-      last["offset"], last["size"])' "$run/split/index.json"
+      last["offset"], last["size"])'
 }
 
 # The trace's bytes from $1 on; they need not be contiguous in the file.

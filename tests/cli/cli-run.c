@@ -252,6 +252,11 @@ json_t *run_spans(const struct run *r)
 	return doc;
 }
 
+json_t *split_index(const char *dir)
+{
+	return run_json(vmpt("index --json %s", dir));
+}
+
 const char *json_vm(json_t *o)
 {
 	const char *name = json_string_value(json_object_get(o, "vm"));

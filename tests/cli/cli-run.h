@@ -44,6 +44,8 @@ json_t *run_packets(const struct run *r);
  * the span that it ended.
  */
 json_t *run_spans(const struct run *r);
+/* The index of a split in @dir, as vmpt index prints it. */
+json_t *split_index(const char *dir);
 /* The name of a VM, or its VMCS without "0x". */
 const char *json_vm(json_t *o);
 /* A member by its path, "total/kinds/PAD/bytes", "owners/0/vmcs"; the test fails without it. */

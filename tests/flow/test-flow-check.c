@@ -8,52 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/truth-format.h"
 #include "tests/model/rig.h"
 #include "tests/flow/cursor.h"
 #include "tests/flow/flow.h"
+#include "tests/flow/program.h"
 
-/*
- *	401000	90		start: nop
- *	401001	75 0d		jne int
- *	401003	e8 f8 00 00 00	call function
- *	401008	f3 a4		rep: rep movsb
- *	40100a	ff e0		jmp *%rax, to int
- *	401010	cd 80		int: int $0x80
- *	401012	eb ec		back: jmp start
- *	401100	31 c0		function: xor %eax,%eax
- *	401102	c3		ret
- *	402000	48 cf		handler: iretq
- */
-enum { START, CALL, REP, JUMP, INT, BACK, FUNCTION, HANDLER, OTHER, BLOCKS };
-
-#define START_IP    0x401000u
-#define CALL_IP	    0x401003u
-#define REP_IP	    0x401008u
-#define JUMP_IP	    0x40100au
-#define INT_IP	    0x401010u
-#define BACK_IP	    0x401012u
-#define FUNCTION_IP 0x401100u
-#define HANDLER_IP  0x402000u
-
-struct code {
-	u64 ip;
-	u32 insns, size;
-	u8 bytes[24]; /* lengths, then code */
-};
-
-static const struct code blocks[BLOCKS] = {
-	[START] = { START_IP, 2, 3, { 1, 2, 0x90, 0x75, 0x0d } },
-	[CALL] = { CALL_IP, 1, 5, { 5, 0xe8, 0xf8, 0, 0, 0 } },
-	[REP] = { REP_IP, 1, 2, { 2, 0xf3, 0xa4 } },
-	[JUMP] = { JUMP_IP, 1, 2, { 2, 0xff, 0xe0 } },
-	[INT] = { INT_IP, 1, 2, { 2, 0xcd, 0x80 } },
-	[BACK] = { BACK_IP, 1, 2, { 2, 0xeb, 0xec } },
-	[FUNCTION] = { FUNCTION_IP, 2, 3, { 2, 1, 0x31, 0xc0, 0xc3 } },
-	[HANDLER] = { HANDLER_IP, 1, 2, { 2, 0x48, 0xcf } },
-	/* Later in place of BACK: two NOPs and a jump to handler. */
-	[OTHER] = { BACK_IP, 3, 7, { 1, 1, 5, 0x90, 0x90, 0xe9, 0xe7, 0x0f, 0, 0 } },
-};
+static struct flow_options options;
+static struct flow_counts counts;
 
 /* Variations of a turn of the program. */
 enum fault {
@@ -71,64 +32,6 @@ enum fault {
 	LISTED_INT,
 	OVERFLOW,
 };
-
-static struct {
-	u32 words[1 << 16];
-	size_t n;
-	struct flow_options options;
-	struct flow_counts counts;
-} truth;
-
-static void put(u32 word)
-{
-	ck_assert_uint_lt(truth.n, VMPT_ARRAY_SIZE(truth.words));
-	truth.words[truth.n++] = word;
-}
-
-static void put64(u64 v)
-{
-	put((u32)v);
-	put((u32)(v >> 32));
-}
-
-static void define(u32 id, const struct code *code)
-{
-	u32 i, n = (code->insns + code->size + 3) / 4, w;
-
-	put(TRUTH_DEFINE);
-	put(id);
-	put64(code->ip);
-	put(code->insns);
-	put(code->size);
-	for (i = 0; i < n; i++) {
-		memcpy(&w, code->bytes + 4 * i, 4);
-		put(w);
-	}
-}
-
-static void event(u64 from, u64 to)
-{
-	put(TRUTH_EVENT);
-	put64(from);
-	put64(to);
-}
-
-static void place(u32 what, u64 ip)
-{
-	put(what);
-	put64(ip);
-}
-
-static void start(void)
-{
-	u32 id;
-
-	truth.n = 0;
-	put(0x54504d56); /* "VMPT" */
-	put(0x31555254); /* "TRU1" */
-	for (id = 0; id < OTHER; id++)
-		define(id, &blocks[id]);
-}
 
 static void far(unsigned int kind, u64 from, u64 to)
 {
@@ -217,7 +120,7 @@ static bool check_fd(int fd)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	ck_assert_msg(truth_reader_open(&reader, path), "%s", reader.error);
-	equal = flow_check(&reader, rig.bytes, rig.size, &truth.options, &truth.counts);
+	equal = flow_check(&reader, rig.bytes, rig.size, &options, &counts);
 	truth_reader_close(&reader);
 	close(fd);
 	return equal;
@@ -255,14 +158,14 @@ static bool check_with(enum fault fault)
 START_TEST(equal_flow)
 {
 	ck_assert(check_with(NO_FAULT));
-	ck_assert_uint_eq(truth.counts.insns, 10 * TURN + 1);
-	ck_assert_uint_eq(truth.counts.events, 20);
-	ck_assert_uint_eq(truth.counts.runs, 1);
-	ck_assert_uint_eq(truth.counts.merged, 40);
-	ck_assert_uint_eq(truth.counts.blocks, 10 * 13 + 1);
-	ck_assert_uint_eq(truth.counts.soft_ints, 0);
-	ck_assert_uint_eq(truth.counts.tail, 0);
-	ck_assert_uint_eq(truth.counts.definitions, OTHER);
+	ck_assert_uint_eq(counts.insns, 10 * TURN + 1);
+	ck_assert_uint_eq(counts.events, 20);
+	ck_assert_uint_eq(counts.runs, 1);
+	ck_assert_uint_eq(counts.merged, 40);
+	ck_assert_uint_eq(counts.blocks, 10 * 13 + 1);
+	ck_assert_uint_eq(counts.soft_ints, 0);
+	ck_assert_uint_eq(counts.tail, 0);
+	ck_assert_uint_eq(counts.definitions, OTHER);
 }
 END_TEST
 
@@ -281,15 +184,15 @@ START_TEST(one_difference)
 	};
 
 	ck_assert(!check_with(faults[_i].fault));
-	ck_assert_uint_eq(truth.counts.insns, faults[_i].insns);
+	ck_assert_uint_eq(counts.insns, faults[_i].insns);
 }
 END_TEST
 
 START_TEST(int_that_the_truth_lists)
 {
 	ck_assert(check_with(LISTED_INT));
-	ck_assert_uint_eq(truth.counts.soft_ints, 1);
-	ck_assert_uint_eq(truth.counts.insns, 10 * TURN + 1);
+	ck_assert_uint_eq(counts.soft_ints, 1);
+	ck_assert_uint_eq(counts.insns, 10 * TURN + 1);
 }
 END_TEST
 
@@ -298,11 +201,11 @@ START_TEST(overflow)
 {
 	ck_assert(!check_with(OVERFLOW));
 	rig_setup();
-	truth.options.allow_overflow = true;
+	options.allow_overflow = true;
 	ck_assert(check_with(OVERFLOW));
-	ck_assert_uint_eq(truth.counts.overflows, 1);
-	ck_assert_uint_eq(truth.counts.insns + truth.counts.lost, 10 * TURN + 1);
-	ck_assert_uint_ge(truth.counts.lost, 3);
+	ck_assert_uint_eq(counts.overflows, 1);
+	ck_assert_uint_eq(counts.insns + counts.lost, 10 * TURN + 1);
+	ck_assert_uint_ge(counts.lost, 3);
 }
 END_TEST
 
@@ -329,7 +232,7 @@ START_TEST(self_modified_code)
 	put(HANDLER);
 	finish(NO_FAULT);
 	ck_assert(check_words(4 * truth.n));
-	ck_assert_uint_eq(truth.counts.insns, TURN + 2 + 1 + 3 + 1 + 1);
+	ck_assert_uint_eq(counts.insns, TURN + 2 + 1 + 3 + 1 + 1);
 }
 END_TEST
 
@@ -362,8 +265,8 @@ START_TEST(runs)
 	rig_off(INT_IP);
 	place(TRUTH_END, INT_IP);
 	ck_assert(check_words(4 * truth.n));
-	ck_assert_uint_eq(truth.counts.runs, 2);
-	ck_assert_uint_eq(truth.counts.insns, 7);
+	ck_assert_uint_eq(counts.runs, 2);
+	ck_assert_uint_eq(counts.insns, 7);
 }
 END_TEST
 
@@ -386,8 +289,8 @@ START_TEST(entry)
 	rig_off(BACK_IP);
 	place(TRUTH_END, _i ? START_IP : 0);
 	ck_assert(check_words(4 * truth.n) == !_i);
-	ck_assert_uint_eq(truth.counts.entries, 1);
-	ck_assert_uint_eq(truth.counts.insns, 3);
+	ck_assert_uint_eq(counts.entries, 1);
+	ck_assert_uint_eq(counts.insns, 3);
 }
 END_TEST
 
@@ -405,9 +308,9 @@ START_TEST(tail)
 	}
 	rig_off(START_IP);
 	ck_assert(!check_words(4 * truth.n));
-	truth.options.tail = 2 * TURN;
+	options.tail = 2 * TURN;
 	ck_assert(check_words(4 * truth.n));
-	ck_assert_uint_eq(truth.counts.tail, 2 * TURN);
+	ck_assert_uint_eq(counts.tail, 2 * TURN);
 }
 END_TEST
 
@@ -481,7 +384,7 @@ START_TEST(pipe_in_pieces)
 	}
 	close(fds[1]);
 	ck_assert(check_fd(fds[0]));
-	ck_assert_uint_eq(truth.counts.insns, 10 * TURN + 1);
+	ck_assert_uint_eq(counts.insns, 10 * TURN + 1);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
@@ -513,187 +416,16 @@ static void setup(void)
 {
 	rig_setup();
 	memset(&truth, 0, sizeof(truth));
+	memset(&options, 0, sizeof(options));
+	memset(&counts, 0, sizeof(counts));
 }
-
-static void state(u32 flags, u64 ip, u64 ctl)
-{
-	put(TRUTH_STATE);
-	put(flags);
-	put64(ip);
-	put64(ctl);
-	put64(0x5000); /* CR3 */
-	put64(0x6000); /* EPT pointer */
-}
-
-/* The items of the current truth as letters: block's ID, Begin, End, eVent; with IPs. */
-static void items(bool traced_only, char *text, size_t size)
-{
-	static const char *const letters[] = {
-		[TRUTH_RUN_EVENT] = "V", [TRUTH_RUN_BEGIN] = "B", [TRUTH_RUN_END] = "E"
-	};
-	int fd = memfd_create("truth", 0);
-	struct truth_reader reader;
-	struct truth_item item;
-	size_t at = 0;
-	char path[64];
-
-	ck_assert_int_eq(write(fd, truth.words, 4 * truth.n), (ssize_t)(4 * truth.n));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ck_assert(truth_reader_open(&reader, path));
-	reader.traced_only = traced_only;
-	text[0] = '\0';
-	for (;;) {
-		ck_assert_msg(truth_reader_next(&reader, &item), "%s", reader.error);
-		if (item.kind == TRUTH_END_OF_FILE)
-			break;
-		at += (size_t)snprintf(text + at, size - at, "%s%llx ",
-				       item.kind == TRUTH_RUN_BLOCK ? "" : letters[item.kind],
-				       (unsigned long long)(item.kind == TRUTH_RUN_BLOCK
-								    ? item.block->ip
-								    : item.from));
-	}
-	ck_assert_uint_eq(reader.now.cr3, 0x5000);
-	ck_assert_uint_eq(reader.now.eptp, 0x6000);
-	truth_reader_close(&reader);
-	close(fd);
-}
-
-/* Only what is executed while TraceEn and the level's bit are 1. */
-START_TEST(cut_by_state)
-{
-	char text[256];
-
-	start();
-	state(0, START_IP, 0);
-	place(TRUTH_BEGIN, START_IP);
-	put(START);
-	state(0, CALL_IP, 0xd); /* TraceEn, OS, User */
-	put(CALL);
-	put(FUNCTION);
-	event(REP_IP, HANDLER_IP);
-	place(TRUTH_END, HANDLER_IP);
-	/* Code executed meanwhile is not traced. */
-	state(0, HANDLER_IP, 0x8);
-	place(TRUTH_BEGIN, HANDLER_IP);
-	event(HANDLER_IP, HANDLER_IP);
-	put(HANDLER);
-	place(TRUTH_END, REP_IP);
-	state(0, REP_IP, 0x5); /* TraceEn, OS */
-	place(TRUTH_BEGIN, REP_IP);
-	put(REP);
-	state(3, JUMP_IP, 0x5); /* to user mode */
-	put(JUMP);
-	state(3, INT_IP, 0x9);
-	put(INT);
-	state(3, BACK_IP, 0x8);
-	put(BACK);
-	items(true, text, sizeof(text));
-	ck_assert_str_eq(text, "B401003 401003 401100 V401008 E402000 B401008 401008 E40100a "
-			       "B401010 401010 E401012 ");
-	items(false, text, sizeof(text));
-	ck_assert_str_eq(text,
-			 "B401000 401000 401003 401100 V401008 E402000 B402000 V402000 402000 "
-			 "E401008 B401008 401008 40100a 401010 401012 ");
-}
-END_TEST
-
-/* A branch into the IP filter begins, one out of it ends; one to a TraceStop range ends for good.
- */
-START_TEST(h3_cut_by_ranges)
-{
-	const u64 filter = 1ULL << 32, stop = 2ULL << 32;
-	char text[256];
-
-	start();
-	put(TRUTH_RANGE);
-	put(0);
-	put64(FUNCTION_IP);
-	put64(FUNCTION_IP + 0xff);
-	state(0, START_IP, 0xd | filter);
-	place(TRUTH_BEGIN, START_IP);
-	put(START);
-	put(CALL);
-	put(FUNCTION);
-	put(REP);
-	put(FUNCTION);
-	/* Its handler is outside: no event in the trace, but an end where it came from. */
-	event(REP_IP, HANDLER_IP);
-	put(HANDLER);
-	state(0, START_IP, 0);
-	put(START);
-	state(0, CALL_IP, 0xd | stop);
-	put(CALL);
-	put(FUNCTION);
-	put(REP);
-	/* TraceEn is cleared and set: Stopped is 0 again. */
-	state(0, START_IP, 0);
-	put(START);
-	state(0, CALL_IP, 0xd | stop);
-	put(CALL);
-	items(true, text, sizeof(text));
-	ck_assert_str_eq(text,
-			 "B401100 401100 E401008 B401100 401100 E401008 B401003 401003 E401100 "
-			 "B401003 401003 ");
-}
-END_TEST
-
-/* An event that changes the level leads out: the trace ends at the instruction that it interrupted.
- */
-START_TEST(h3_cut_at_events)
-{
-	char text[256];
-
-	start();
-	state(3, START_IP, 0x9); /* TraceEn, User */
-	place(TRUTH_BEGIN, START_IP);
-	put(START);
-	event(CALL_IP, HANDLER_IP);
-	state(0, HANDLER_IP, 0x9);
-	put(HANDLER);
-	state(3, CALL_IP, 0x9);
-	put(CALL);
-	items(true, text, sizeof(text));
-	ck_assert_str_eq(text, "B401000 401000 E401003 B401003 401003 ");
-}
-END_TEST
-
-/* A branch leads into the filter, and an interrupt comes before its target: a part without code. */
-START_TEST(h3_cut_to_nothing)
-{
-	char text[256];
-
-	start();
-	put(TRUTH_RANGE);
-	put(0);
-	put64(FUNCTION_IP);
-	put64(FUNCTION_IP + 0xff);
-	state(0, START_IP, 0xd | 1ULL << 32);
-	place(TRUTH_BEGIN, START_IP);
-	put(START);
-	put(CALL);
-	event(FUNCTION_IP, HANDLER_IP);
-	put(HANDLER);
-	put(FUNCTION);
-	items(true, text, sizeof(text));
-	ck_assert_str_eq(text, "B401100 E401100 B401100 401100 ");
-}
-END_TEST
 
 TEST_SUITE()
 {
-	const TTest *const once[] = { equal_flow,
-				      int_that_the_truth_lists,
-				      overflow,
-				      runs,
-				      tail,
-				      cut_truth,
-				      bad_truth,
-				      pipe_in_pieces,
-				      cut_by_state,
-				      rep_or_not,
-				      h3_cut_by_ranges,
-				      h3_cut_at_events,
-				      h3_cut_to_nothing };
+	const TTest *const once[] = {
+		equal_flow, int_that_the_truth_lists, overflow,	 runs, tail, cut_truth,
+		bad_truth,  pipe_in_pieces,	      rep_or_not
+	};
 	Suite *suite = suite_create("flow/flow-check");
 	TCase *tc = tcase_create("flow-check");
 	size_t i;

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The files of "make install" are sufficient: a program that includes <vmm-lib/vmpt.h> builds from
-# the installed files alone, with pkg-config's flags, and runs, as do one in C++ and one with its
-# own u8 to u64; the same for <model/vmpt-model.h>, alone and with the other; each installed header
-# can be included by itself; the installed command runs.
+# The files of "make install" are sufficient. Programs are built from them alone, with pkg-config's
+# flags, as C and C++, shared and static, and run. What the shared libraries export is what the
+# public headers declare and exports.map lists; the archives have no name without the prefix and can be
+# linked whole. Each header compiles alone. The installed command runs.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
 #	VMPT_DOMAIN: see meson.build)
@@ -28,11 +28,14 @@ check 'vmpt-model.pc is installed' [ -f "$(dirname "$pc")/vmpt-model.pc" ] || fi
 # The sysroot is like the folder that packagers install to.
 tell()
 {
-	env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$dest" \
+	env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$(dirname "$pc"):$(pkg-config --variable pc_path pkg-config)" PKG_CONFIG_SYSROOT_DIR="$dest" \
 		pkg-config "$@"
 }
 cflags=$(tell --cflags vmpt)
 libs=$(tell --libs vmpt)
+arch=$(tell --libs vmpt-arch)
+libdir=$(dirname "$pc")/..
+export LD_LIBRARY_PATH=$libdir
 tell --modversion vmpt
 
 # works PROGRAM COMPILER WORD...: it is built without a warning, and runs.
@@ -53,7 +56,7 @@ check 'PREFIX: goes to' [ "$(goes_to PREFIX=/opt/x)" = /opt/x ]
 cp "$VMPT_ROOT/tests/kernel/vcpu-run.c" "$VMPT_ROOT/tests/kernel/vcpu-run.h" "$out"
 cat >"$out/main.c" <<'END'
 #include <stdio.h>
-#include <vmm-lib/vmpt.h>
+#include <vmpt/vmpt.h>
 #include "vcpu-run.h"
 
 int main(void)
@@ -66,11 +69,75 @@ int main(void)
 }
 END
 cd "$out" || exit
-works main $VMPT_CC -std=c11 -DVMPT_INSTALLED $cflags main.c vcpu-run.c $libs
+works main $VMPT_CC -std=c11 -DVMPT_INSTALLED $cflags main.c vcpu-run.c $libs $arch
+check 'main uses libvmpt.so.0' grep 'NEEDED.*libvmpt\.so\.0' <(readelf -d main)
+works main-static $VMPT_CC -std=c11 -static -DVMPT_INSTALLED $cflags main.c vcpu-run.c \
+	$(tell --static --libs vmpt)
+
+# A program and a library of different versions: an error, and nothing is written.
+cat >old.c <<'END'
+#include <vmpt/conformance.h>
+#include <vmpt/decode.h>
+#include <vmpt/model.h>
+#include <vmpt/timeline.h>
+#include <vmpt/vmpt.h>
+
+int main(void)
+{
+	static struct vmpt_vcpu vcpu, zero;
+	struct vmpt_trace *trace = (void *)&vcpu;
+
+	return vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
+	       memcmp(&vcpu, &zero, sizeof(vcpu)) ||
+	       vmpt_caps_read_abi((void *)&vcpu, NULL, VMPT_CAPS_ABI + 1) != -VMPT_E_VERSION ||
+	       vmpt_unit_init_abi(NULL, NULL, VMPT_UNIT_ABI + 1) != -VMPT_E_VERSION ||
+	       vmpt_conformance_run_abi(NULL, NULL, NULL, NULL, 0) != -VMPT_E_VERSION ||
+	       vmpt_timeline_open_abi(NULL, NULL, NULL, 0, NULL, 0) != -VMPT_E_VERSION ||
+	       vmpt_trace_open_abi(&trace, "/dev/null", 0, NULL, 0) != -VMPT_E_VERSION ||
+	       trace != (void *)&vcpu || !strstr(vmpt_strerror(-VMPT_E_VERSION), "version");
+}
+END
+works old $VMPT_CC -std=c11 $cflags old.c $(tell --libs vmpt vmpt-model vmpt-decode)
+
+# A VMM whose names and headers are like those inside of the library.
+mkdir -p theirs/arch
+echo '#error "not this one"' | tee theirs/arch/output.h >theirs/arch/pt-regs.h
+cat >theirs/vmm.c <<'END'
+#include <vmpt/vmpt.h>
+
+int conformance_read(void);
+int conformance_read(void) { return 42; }
+int unit_enable(void);
+int unit_enable(void) { return 43; }
+
+int main(void)
+{
+	static struct vmpt_vcpu vcpu;
+
+	return vmpt_vcpu_init(&vcpu, NULL, NULL) != -VMPT_E_INVAL || conformance_read() != 42 ||
+	       unit_enable() != 43;
+}
+END
+whole=(-Wl,--whole-archive "$libdir/libvmpt.a" "$libdir/libvmpt-model.a" "$libdir/libvmpt-decode.a"
+	"$libdir/libvmpt-arch.a" -Wl,--no-whole-archive)
+works theirs/vmm $VMPT_CC -I theirs $cflags theirs/vmm.c "${whole[@]}" $(tell --static --libs vmpt-decode)
+
+# Names: all of the archives with the prefix; of the shared libraries those that exports.map lists, each
+# of which a public header declares.
+for lib in vmpt:vmm-lib vmpt-model:model vmpt-decode:decoder vmpt-arch:arch; do
+	nm -g --defined-only "$libdir/lib${lib%:*}.a" | awk 'NF == 3 && $3 !~ /^vmpt_/ { print $3 }' >bare
+	check "names of lib${lib%:*}.a" [ ! -s bare ] || cat bare
+	[ $lib != vmpt-arch:arch ] || continue
+	sed -n 's/^\t\(vmpt_[a-z0-9_]*\);$/\1/p' "$VMPT_ROOT/${lib#*:}/exports.map" | sort >map
+	nm -D --defined-only "$libdir/lib${lib%:*}.so.0" | sed -n 's/.* [TRD] \(.*\)@@VMPT_0$/\1/p' | sort >so
+	check "exports of lib${lib%:*}" diff map so
+	cat "$dest"/usr/local/include/vmpt/{*.h,arch/*.h} | grep -o 'vmpt_[a-z0-9_]*' | sort -u >declared
+	check "lib${lib%:*}: exports are declared" [ -z "$(comm -23 map declared)" ]
+done
 
 # The guide's example, built as a reader would.
 cp "$VMPT_ROOT"/examples/vmm/*.[ch] "$out"
-works vmm $VMPT_CC $cflags cpu.c main.c vmm.c $libs $(tell --libs vmpt-model)
+works vmm $VMPT_CC $cflags cpu.c main.c vmm.c $libs $(tell --libs vmpt-model) $arch
 
 # A VMM with integer types of its own.
 cat >own.c <<'END'
@@ -85,8 +152,8 @@ typedef __s16 s16;
 typedef __s32 s32;
 typedef __s64 s64;
 #define VMPT_NO_TYPES
-#include <vmm-lib/conformance.h>
-#include <vmm-lib/vmpt.h>
+#include <vmpt/conformance.h>
+#include <vmpt/vmpt.h>
 
 int main(void)
 {
@@ -99,8 +166,8 @@ works own $VMPT_CC $cflags own.c $libs
 
 # A VMM in C++. Not pedantic: anonymous unions that declare structs are an extension there.
 cat >plus.cc <<'END'
-#include <vmm-lib/conformance.h>
-#include <vmm-lib/vmpt.h>
+#include <vmpt/conformance.h>
+#include <vmpt/vmpt.h>
 
 static int no_leaf(void *, u32, u32, vmpt_cpuid_regs *regs)
 {
@@ -131,13 +198,13 @@ case $VMPT_CC in
 *clang*) cxx=clang++ ;;
 *) cxx=g++ ;;
 esac
-works plus $cxx -std=c++11 $cflags plus.cc $libs
+works plus $cxx -std=c++17 $cflags plus.cc $libs $arch
 
 # The trace unit: a TIP after the PSB+ of enabling, in C and C++; the last bytes are TIP(0x402000)
 # after TIP.PGE(0x401000), two bytes of the IP (SDM 3, Table 33-18).
 cat >unit.c <<'END'
-#include <model/vmpt-model.h>
-#include <model/fast.h>
+#include <vmpt/model.h>
+#include <vmpt/model-fast.h>
 
 static struct vmpt_unit unit;
 static u8 trace[256];
@@ -179,14 +246,14 @@ END
 cp unit.c unit.cc
 model_cflags=$(tell --cflags vmpt-model)
 model_libs=$(tell --libs vmpt-model)
-works unit $VMPT_CC -std=c11 $model_cflags unit.c $model_libs
-works unit-plus $cxx -std=c++11 $model_cflags unit.cc $model_libs
+works unit $VMPT_CC -std=c11 $model_cflags unit.c $model_libs $arch
+works unit-plus $cxx -std=c++17 $model_cflags unit.cc $model_libs $arch
 
 # RTIT's: PSB, FUP.PGE(0x401000) with four bytes of LIP, TIP(0x402000) with two, since Last LIP has
 # the others (Table 18).
 cat >rtit.c <<'END'
-#include <model/vmpt-rtit.h>
-#include <model/rtit-fast.h>
+#include <vmpt/model-rtit.h>
+#include <vmpt/model-rtit-fast.h>
 
 static struct vmpt_rtit_unit unit;
 static u8 trace[256];
@@ -227,35 +294,15 @@ int main(void)
 }
 END
 cp rtit.c rtit.cc
-works rtit $VMPT_CC -std=c11 $model_cflags rtit.c $model_libs
-works rtit-plus $cxx -std=c++11 $model_cflags rtit.cc $model_libs
-
-# Both libraries have the objects of arch/: one program must get them only once.
-cat >both.c <<'END'
-#include <model/vmpt-model.h>
-#include <vmm-lib/vmpt.h>
-
-int main(void)
-{
-	static struct vmpt_vcpu vcpu;
-	static struct vmpt_unit unit;
-	struct vmpt_unit_config config;
-
-	memset(&config, 0, sizeof(config));
-	return vmpt_vcpu_init(&vcpu, NULL, NULL) == -VMPT_E_INVAL &&
-			       vmpt_unit_init(&unit, &config) == -VMPT_E_INVAL
-		       ? 0
-		       : 1;
-}
-END
-for order in "vmpt vmpt-model" "vmpt-model vmpt"; do
-	works both $VMPT_CC $(tell --cflags $order) both.c $(tell --libs $order)
-done
+works rtit $VMPT_CC -std=c11 $model_cflags rtit.c $model_libs $arch
+works rtit-plus $cxx -std=c++17 $model_cflags rtit.cc $model_libs $arch
 
 for header in $(cd "$dest" && find . -path '*/include/*.h'); do
-	header=${header#*/vmpt/}
+	header=${header#*/include/}
 	echo "#include <$header>" >one.c
-	check "$header alone" $VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
+	check "$header alone" $VMPT_CC -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only $cflags one.c
+	check "$header alone, C++" $cxx -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror \
+		-fsyntax-only $cflags one.c
 done
 
 command=$(find "$dest" -path '*/bin/vmpt')

@@ -5,7 +5,7 @@
  * against the installed library (tests/install).
  */
 #ifdef VMPT_INSTALLED
-#include <vmm-lib/vmpt.h>
+#include <vmpt/vmpt.h>
 #else
 #include "vmm-lib/vmpt.h"
 #endif

@@ -3,7 +3,7 @@
 #include "arch/text.h"
 #include "vmm-lib/conformance/run.h"
 
-int conformance_wrong(struct conformance *c, const char *wrong, const char *at_name, u64 at)
+int vmpt_conformance_wrong(struct conformance *c, const char *wrong, const char *at_name, u64 at)
 {
 	c->result->wrong = wrong;
 	c->result->at_name = at_name;
@@ -12,47 +12,47 @@ int conformance_wrong(struct conformance *c, const char *wrong, const char *at_n
 	return WRONG;
 }
 
-int conformance_differs(struct conformance *c, const char *wrong, const char *at_name, u64 at,
-			u64 want, u64 got)
+int vmpt_conformance_differs(struct conformance *c, const char *wrong, const char *at_name, u64 at,
+			     u64 want, u64 got)
 {
-	conformance_wrong(c, wrong, at_name, at);
+	vmpt_conformance_wrong(c, wrong, at_name, at);
 	c->result->values = true;
 	c->result->want = want;
 	c->result->got = got;
 	return WRONG;
 }
 
-int conformance_skip(struct conformance *c, const char *why)
+int vmpt_conformance_skip(struct conformance *c, const char *why)
 {
 	c->result->wrong = why;
 	return SKIP;
 }
 
-int conformance_broken(struct conformance *c, int err)
+int vmpt_conformance_broken(struct conformance *c, int err)
 {
 	c->error = err;
 	c->result->wrong = "the VMM's callback failed";
 	return BROKEN;
 }
 
-int conformance_power_on(struct conformance *c)
+int vmpt_conformance_power_on(struct conformance *c)
 {
 	int ret = c->ops->power_on(c->opaque);
 
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
 	vmpt_pt_reset_cold(&c->regs);
 	return DONE;
 }
 
-int conformance_read(struct conformance *c, u32 msr, u64 *value)
+int vmpt_conformance_read(struct conformance *c, u32 msr, u64 *value)
 {
 	int ret = c->ops->rdmsr(c->opaque, msr, value);
 
 	if (ret < 0)
-		return conformance_broken(c, ret);
+		return vmpt_conformance_broken(c, ret);
 	if (ret)
-		return conformance_wrong(c, "a read is #GP", "MSR", msr);
+		return vmpt_conformance_wrong(c, "a read is #GP", "MSR", msr);
 	return DONE;
 }
 
@@ -69,7 +69,7 @@ static u64 unsteady(const struct conformance *c, u32 msr)
 	return 0;
 }
 
-int conformance_compare(struct conformance *c)
+int vmpt_conformance_compare(struct conformance *c)
 {
 	static const u32 msrs[] = { 0x560, 0x561, 0x570, 0x571, 0x572, 0x580, 0x581,
 				    0x582, 0x583, 0x584, 0x585, 0x586, 0x587 };
@@ -80,16 +80,16 @@ int conformance_compare(struct conformance *c)
 
 		if (!vmpt_pt_msr_exists(&c->rules, msrs[i]))
 			continue;
-		CHECK(conformance_read(c, msrs[i], &got));
+		CHECK(vmpt_conformance_read(c, msrs[i], &got));
 		want = *vmpt_pt_reg(&c->regs, msrs[i]);
 		if ((want ^ got) & ~ignore)
-			return conformance_differs(c, "a register holds another value", "MSR",
-						   msrs[i], want, got);
+			return vmpt_conformance_differs(c, "a register holds another value", "MSR",
+							msrs[i], want, got);
 	}
 	return DONE;
 }
 
-int conformance_stopped(struct conformance *c)
+int vmpt_conformance_stopped(struct conformance *c)
 {
 	static const u32 moved[] = { VMPT_MSR_RTIT_OUTPUT_BASE, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS };
 	u64 status = 0;
@@ -97,15 +97,15 @@ int conformance_stopped(struct conformance *c)
 
 	for (i = 0; i < VMPT_ARRAY_SIZE(moved); i++) {
 		if (vmpt_pt_msr_exists(&c->rules, moved[i]))
-			CHECK(conformance_read(c, moved[i], vmpt_pt_reg(&c->regs, moved[i])));
+			CHECK(vmpt_conformance_read(c, moved[i], vmpt_pt_reg(&c->regs, moved[i])));
 	}
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
 	c->regs.status = (c->regs.status & ~(VMPT_STATUS_BYTES | VMPT_STATUS_PEND_PSB)) |
 			 (status & (VMPT_STATUS_BYTES | VMPT_STATUS_PEND_PSB));
 	return DONE;
 }
 
-int conformance_write(struct conformance *c, u32 msr, u64 value)
+int vmpt_conformance_write(struct conformance *c, u32 msr, u64 value)
 {
 	bool tracing = c->regs.ctl & VMPT_CTL_TRACE_EN;
 	int want, got;
@@ -113,49 +113,52 @@ int conformance_write(struct conformance *c, u32 msr, u64 value)
 	want = vmpt_pt_wrmsr(&c->rules, &c->regs, msr, value, NULL);
 	got = c->ops->wrmsr(c->opaque, msr, value);
 	if (got < 0)
-		return conformance_broken(c, got);
+		return vmpt_conformance_broken(c, got);
 	if (want && !got)
-		return conformance_differs(c, "this write must be #GP", "MSR", msr, VMPT_GP, value);
+		return vmpt_conformance_differs(c, "this write must be #GP", "MSR", msr, VMPT_GP,
+						value);
 	if (!want && got)
-		return conformance_differs(c, "this write must not be #GP", "MSR", msr, 0, value);
+		return vmpt_conformance_differs(c, "this write must not be #GP", "MSR", msr, 0,
+						value);
 	if (tracing && !(c->regs.ctl & VMPT_CTL_TRACE_EN))
-		CHECK(conformance_stopped(c));
-	return conformance_compare(c);
+		CHECK(vmpt_conformance_stopped(c));
+	return vmpt_conformance_compare(c);
 }
 
-int conformance_set(struct conformance *c, u32 msr, u64 value)
+int vmpt_conformance_set(struct conformance *c, u32 msr, u64 value)
 {
 	bool tracing = c->regs.ctl & VMPT_CTL_TRACE_EN;
 	int ret;
 
 	if (vmpt_pt_wrmsr(&c->rules, &c->regs, msr, value, NULL))
-		return conformance_skip(c, "the guest's PT lacks what this scenario needs");
+		return vmpt_conformance_skip(c, "the guest's PT lacks what this scenario needs");
 	ret = c->ops->wrmsr(c->opaque, msr, value);
 	if (ret < 0)
-		return conformance_broken(c, ret);
+		return vmpt_conformance_broken(c, ret);
 	if (ret)
-		return conformance_differs(c, "this write must not be #GP", "MSR", msr, 0, value);
-	return tracing && !(c->regs.ctl & VMPT_CTL_TRACE_EN) ? conformance_stopped(c) : DONE;
+		return vmpt_conformance_differs(c, "this write must not be #GP", "MSR", msr, 0,
+						value);
+	return tracing && !(c->regs.ctl & VMPT_CTL_TRACE_EN) ? vmpt_conformance_stopped(c) : DONE;
 }
 
-int conformance_buffer(struct conformance *c, u64 *ctl)
+int vmpt_conformance_buffer(struct conformance *c, u64 *ctl)
 {
 	u64 table = c->ops->ram_gpa, region = c->ops->ram_gpa + 64 * 1024, entry[2];
 	int ret;
 
 	*ctl = VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN;
 	if (!c->rules.topa) {
-		CHECK(conformance_set(c, VMPT_MSR_RTIT_OUTPUT_BASE, region));
-		return conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7fff);
+		CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_OUTPUT_BASE, region));
+		return vmpt_conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7fff);
 	}
 	*ctl |= VMPT_CTL_TOPA;
 	entry[0] = region | 3ULL << VMPT_TOPA_SIZE_SHIFT; /* 32 KiB */
 	entry[1] = table | VMPT_TOPA_END;
 	ret = c->ops->mem_write(c->opaque, table, entry, sizeof(entry));
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM);
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_OUTPUT_BASE, table));
-	return conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM);
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_OUTPUT_BASE, table));
+	return vmpt_conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
 }
 
 /* What the guest is shown, from the VMM's CPUID only. */
@@ -181,17 +184,20 @@ static void run_one(struct conformance *c, const struct conformance_scenario *s)
 	c->result->scenario = s->name;
 	c->result->section = s->section;
 	if (!c->cpuid.present && !s->without_pt)
-		ret = conformance_skip(c, "the guest is shown no PT");
+		ret = vmpt_conformance_skip(c, "the guest is shown no PT");
 	else
-		ret = conformance_power_on(c);
+		ret = vmpt_conformance_power_on(c);
 	if (!ret)
 		ret = s->run(c);
 	c->result->verdict = ret == DONE ? VMPT_PASSED : ret == SKIP ? VMPT_SKIPPED : VMPT_FAILED;
 }
 
-int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
-			 vmpt_conformance_report *report, struct vmpt_conformance_summary *summary)
+int vmpt_conformance_run_abi(const struct vmpt_conformance_ops *ops, void *opaque,
+			     vmpt_conformance_report *report,
+			     struct vmpt_conformance_summary *summary, u64 abi)
 {
+	if (abi != VMPT_CONFORMANCE_ABI)
+		return -VMPT_E_VERSION;
 	static const struct conformance_scenario *const chapters[] = { vmpt_conformance_cpuid,
 								       vmpt_conformance_msrs,
 								       vmpt_conformance_modes,

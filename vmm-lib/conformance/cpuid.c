@@ -9,7 +9,7 @@ static int ask(struct conformance *c, u32 leaf, u32 subleaf, struct vmpt_cpuid_r
 
 	memset(regs, 0, sizeof(*regs));
 	ret = c->ops->cpuid(c->opaque, leaf, subleaf, regs);
-	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
+	return ret ? vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
 }
 
 static u32 any(const struct vmpt_cpuid_regs *regs)
@@ -28,7 +28,7 @@ static int consistent(struct conformance *c)
 	vmpt_caps_no_triggers(&host);
 	if (!vmpt_caps_check(&host, &guest, &why))
 		return DONE;
-	return conformance_differs(c, why.rule, why.field, 0, why.host, why.guest);
+	return vmpt_conformance_differs(c, why.rule, why.field, 0, why.host, why.guest);
 }
 
 /* All subleaves above the last one are 0; without PT the whole leaf is. */
@@ -42,16 +42,17 @@ static int beyond(struct conformance *c)
 	for (; first < 2; first++) {
 		CHECK(ask(c, 0x14, first, &regs));
 		if (any(&regs))
-			return conformance_differs(c, "this subleaf must be 0", "CPUID.14H subleaf",
-						   first, 0, any(&regs));
+			return vmpt_conformance_differs(c, "this subleaf must be 0",
+							"CPUID.14H subleaf", first, 0, any(&regs));
 	}
 	for (i = 0; i < VMPT_ARRAY_SIZE(subleaves); i++) {
 		if (subleaves[i] < first)
 			continue;
 		CHECK(ask(c, 0x14, subleaves[i], &regs));
 		if (any(&regs))
-			return conformance_differs(c, "this subleaf must be 0", "CPUID.14H subleaf",
-						   subleaves[i], 0, any(&regs));
+			return vmpt_conformance_differs(c, "this subleaf must be 0",
+							"CPUID.14H subleaf", subleaves[i], 0,
+							any(&regs));
 	}
 	return DONE;
 }
@@ -65,16 +66,17 @@ static int component8(struct conformance *c)
 	CHECK(ask(c, 0xd, 8, &regs));
 	if (!(list.ecx & 1u << 8)) {
 		if (any(&regs))
-			return conformance_differs(c, "component 8 is described but not listed",
-						   "CPUID.0DH subleaf", 8, 0, any(&regs));
+			return vmpt_conformance_differs(c,
+							"component 8 is described but not listed",
+							"CPUID.0DH subleaf", 8, 0, any(&regs));
 		return DONE;
 	}
 	if (!c->cpuid.present)
-		return conformance_wrong(c, "component 8 is listed without PT", "CPUID.0DH subleaf",
-					 1);
+		return vmpt_conformance_wrong(c, "component 8 is listed without PT",
+					      "CPUID.0DH subleaf", 1);
 	if (regs.eax != 128 || regs.ebx || !(regs.ecx & 1))
-		return conformance_differs(c, "component 8 must be 128 bytes, supervisor",
-					   "CPUID.0DH subleaf", 8, 128, regs.eax);
+		return vmpt_conformance_differs(c, "component 8 must be 128 bytes, supervisor",
+						"CPUID.0DH subleaf", 8, 128, regs.eax);
 	return DONE;
 }
 
@@ -85,16 +87,16 @@ static int clocks(struct conformance *c)
 	int ret;
 
 	if (!vmpt_pt_cap_effective(&c->cpuid, VMPT_CAP_MTC))
-		return conformance_skip(c, "the guest has no MTC");
+		return vmpt_conformance_skip(c, "the guest has no MTC");
 	if (!c->cpuid.tsc_numerator || !c->cpuid.tsc_denominator)
-		return conformance_wrong(c, "MTC without the TSC/crystal ratio", "CPUID leaf",
-					 0x15);
+		return vmpt_conformance_wrong(c, "MTC without the TSC/crystal ratio", "CPUID leaf",
+					      0x15);
 	ret = c->ops->rdmsr(c->opaque, VMPT_MSR_PLATFORM_INFO, &value);
 	if (ret < 0)
-		return conformance_broken(c, ret);
+		return vmpt_conformance_broken(c, ret);
 	if (ret || !(value >> 8 & 0xff))
-		return conformance_wrong(c, "no maximum non-turbo ratio in bits 15:8", "MSR",
-					 VMPT_MSR_PLATFORM_INFO);
+		return vmpt_conformance_wrong(c, "no maximum non-turbo ratio in bits 15:8", "MSR",
+					      VMPT_MSR_PLATFORM_INFO);
 	return DONE;
 }
 

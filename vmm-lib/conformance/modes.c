@@ -7,11 +7,11 @@ static int fill(struct conformance *c, u64 *ctl)
 {
 	unsigned int n;
 
-	CHECK(conformance_buffer(c, ctl));
+	CHECK(vmpt_conformance_buffer(c, ctl));
 	if (c->rules.cr3_filter)
-		CHECK(conformance_set(c, VMPT_MSR_RTIT_CR3_MATCH, 0x123000));
+		CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CR3_MATCH, 0x123000));
 	for (n = 0; n < 2u * c->rules.ranges; n++)
-		CHECK(conformance_set(c, VMPT_MSR_RTIT_ADDR0_A + n, 0x400000 + 0x1000 * n));
+		CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_ADDR0_A + n, 0x400000 + 0x1000 * n));
 	*ctl |= VMPT_CTL_DIS_RETC;
 	return DONE;
 }
@@ -20,7 +20,7 @@ static int event(struct conformance *c, int (*call)(void *opaque))
 {
 	int ret = call(c->opaque);
 
-	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
+	return ret ? vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
 }
 
 static int cold_reset(struct conformance *c)
@@ -28,9 +28,9 @@ static int cold_reset(struct conformance *c)
 	u64 ctl;
 
 	CHECK(fill(c, &ctl));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
-	CHECK(conformance_power_on(c));
-	return conformance_compare(c);
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_power_on(c));
+	return vmpt_conformance_compare(c);
 }
 
 static int warm_reset(struct conformance *c)
@@ -38,14 +38,14 @@ static int warm_reset(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->warm_reset)
-		return conformance_skip(c, "the VMM provides no warm_reset");
+		return vmpt_conformance_skip(c, "the VMM provides no warm_reset");
 	CHECK(fill(c, &ctl));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->warm_reset));
 	vmpt_pt_reset_warm(&c->rules, &c->regs);
 	if (c->rules.kept_over_warm_reset)
-		CHECK(conformance_stopped(c));
-	return conformance_compare(c);
+		CHECK(vmpt_conformance_stopped(c));
+	return vmpt_conformance_compare(c);
 }
 
 /* INIT changes nothing, tracing continues (33.2.8.1 names RESET only). */
@@ -54,11 +54,11 @@ static int init(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->init)
-		return conformance_skip(c, "the VMM provides no init");
+		return vmpt_conformance_skip(c, "the VMM provides no init");
 	CHECK(fill(c, &ctl));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->init));
-	return conformance_compare(c);
+	return vmpt_conformance_compare(c);
 }
 
 /* SMI saves and clears TraceEn, RSM restores it (33.2.9.3). */
@@ -68,22 +68,22 @@ static int smi_rsm(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->smi || !c->ops->rsm)
-		return conformance_skip(c, "the VMM provides no smi and rsm");
+		return vmpt_conformance_skip(c, "the VMM provides no smi and rsm");
 	CHECK(fill(c, &ctl));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	before = c->regs;
 	CHECK(event(c, c->ops->smi));
 	vmpt_pt_clear_trace_en(&c->regs);
-	CHECK(conformance_stopped(c));
-	CHECK(conformance_compare(c));
+	CHECK(vmpt_conformance_stopped(c));
+	CHECK(vmpt_conformance_compare(c));
 	CHECK(event(c, c->ops->rsm));
 	c->regs = before;
-	CHECK(conformance_compare(c));
+	CHECK(vmpt_conformance_compare(c));
 	/* And if it was off, it stays off. */
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	CHECK(event(c, c->ops->smi));
 	CHECK(event(c, c->ops->rsm));
-	return conformance_compare(c);
+	return vmpt_conformance_compare(c);
 }
 
 static int rsm_tracing(struct conformance *c)
@@ -92,15 +92,15 @@ static int rsm_tracing(struct conformance *c)
 	int ret;
 
 	if (!c->ops->smi || !c->ops->rsm)
-		return conformance_skip(c, "the VMM provides no smi and rsm");
+		return vmpt_conformance_skip(c, "the VMM provides no smi and rsm");
 	CHECK(fill(c, &ctl));
 	CHECK(event(c, c->ops->smi));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	ret = c->ops->rsm(c->opaque);
 	if (ret < 0)
-		return conformance_broken(c, ret);
+		return vmpt_conformance_broken(c, ret);
 	return ret ? DONE
-		   : conformance_wrong(c, "RSM with TraceEn = 1 must be a shutdown", NULL, 0);
+		   : vmpt_conformance_wrong(c, "RSM with TraceEn = 1 must be a shutdown", NULL, 0);
 }
 
 /* A guest whose IA32_VMX_MISC[14] is 0 (33.2.9.4). */
@@ -109,19 +109,19 @@ static int vmxon(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->vmxon || !c->ops->vmxoff)
-		return conformance_skip(c, "the VMM provides no vmxon and vmxoff");
+		return vmpt_conformance_skip(c, "the VMM provides no vmxon and vmxoff");
 	CHECK(fill(c, &ctl));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->vmxon));
 	vmpt_pt_clear_trace_en(&c->regs);
-	CHECK(conformance_stopped(c));
+	CHECK(vmpt_conformance_stopped(c));
 	c->rules.no_ctl_writes = 1;
-	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, ctl));
-	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, 0));
-	CHECK(conformance_write(c, VMPT_MSR_RTIT_STATUS, 0));
+	CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, ctl));
+	CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, 0));
+	CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_STATUS, 0));
 	CHECK(event(c, c->ops->vmxoff));
 	c->rules.no_ctl_writes = 0;
-	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
+	return vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
 }
 
 /* The rule above belongs to this scenario only: undo it however it ends. */
@@ -138,14 +138,14 @@ static int migrate(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->migrate)
-		return conformance_skip(c, "the VMM provides no migrate");
+		return vmpt_conformance_skip(c, "the VMM provides no migrate");
 	CHECK(fill(c, &ctl));
 	CHECK(event(c, c->ops->migrate));
-	CHECK(conformance_compare(c));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_compare(c));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->migrate));
-	CHECK(conformance_compare(c));
-	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
+	CHECK(vmpt_conformance_compare(c));
+	return vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
 }
 
 /* Contents of the area of component 8: 33.3.5.2's order; STATUS keeps changing. */
@@ -162,8 +162,8 @@ static int area_holds(struct conformance *c, const u8 *area, u64 ctl)
 		if (order[i] == VMPT_MSR_RTIT_STATUS || !vmpt_pt_msr_exists(&c->rules, order[i]))
 			continue;
 		if (vmpt_load64(area + 8 * i) != want)
-			return conformance_differs(c, "XSAVES stored another value", "MSR",
-						   order[i], want, vmpt_load64(area + 8 * i));
+			return vmpt_conformance_differs(c, "XSAVES stored another value", "MSR",
+							order[i], want, vmpt_load64(area + 8 * i));
 	}
 	return DONE;
 }
@@ -177,13 +177,13 @@ static int xsave_restore(struct conformance *c)
 
 	CHECK(fill(c, &ctl));
 	ctl |= VMPT_CTL_TRACE_EN;
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	ret = c->ops->xsaves(c->opaque, area);
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
 	vmpt_pt_clear_trace_en(&c->regs);
-	CHECK(conformance_stopped(c));
-	CHECK(conformance_compare(c));
+	CHECK(vmpt_conformance_stopped(c));
+	CHECK(vmpt_conformance_compare(c));
 	CHECK(area_holds(c, area, ctl));
 	/* It holds four registers of two ranges; those of other ranges are not restored. */
 	if (c->rules.ranges > 2)
@@ -193,12 +193,13 @@ static int xsave_restore(struct conformance *c)
 	if (!ret)
 		ret = c->ops->xrstors(c->opaque, area);
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
-	CHECK(conformance_compare(c));
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	CHECK(vmpt_conformance_compare(c));
 	ret = c->ops->xrstors(c->opaque, area);
 	if (ret < 0)
-		return conformance_broken(c, ret);
-	return ret ? DONE : conformance_wrong(c, "XRSTORS with TraceEn = 1 must be #GP", NULL, 0);
+		return vmpt_conformance_broken(c, ret);
+	return ret ? DONE
+		   : vmpt_conformance_wrong(c, "XRSTORS with TraceEn = 1 must be #GP", NULL, 0);
 }
 
 static int xsave(struct conformance *c)
@@ -207,12 +208,12 @@ static int xsave(struct conformance *c)
 	int ret;
 
 	if (!c->ops->xsaves || !c->ops->xrstors)
-		return conformance_skip(c, "the VMM provides no xsaves and xrstors");
+		return vmpt_conformance_skip(c, "the VMM provides no xsaves and xrstors");
 	ret = c->ops->cpuid(c->opaque, 0xd, 1, &list);
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
 	if (!(list.ecx & 1u << 8))
-		return conformance_skip(c, "the guest is not shown component 8");
+		return vmpt_conformance_skip(c, "the guest is not shown component 8");
 	return xsave_restore(c);
 }
 

@@ -16,18 +16,18 @@ static int existence(struct conformance *c)
 			continue;
 		ret = c->ops->rdmsr(c->opaque, msr, &value);
 		if (ret < 0)
-			return conformance_broken(c, ret);
+			return vmpt_conformance_broken(c, ret);
 		if (ret != (there ? 0 : VMPT_GP))
-			return conformance_wrong(
+			return vmpt_conformance_wrong(
 				c,
 				there ? "this MSR exists: a read must not be #GP"
 				      : "this MSR does not exist: a read must be #GP",
 				"MSR", msr);
 		ret = c->ops->wrmsr(c->opaque, msr, 0);
 		if (ret < 0)
-			return conformance_broken(c, ret);
+			return vmpt_conformance_broken(c, ret);
 		if (ret != (there ? 0 : VMPT_GP))
-			return conformance_wrong(
+			return vmpt_conformance_wrong(
 				c,
 				there ? "this MSR exists: writing 0 must not be #GP"
 				      : "this MSR does not exist: a write must be #GP",
@@ -38,7 +38,7 @@ static int existence(struct conformance *c)
 
 static int reset_values(struct conformance *c)
 {
-	return conformance_compare(c);
+	return vmpt_conformance_compare(c);
 }
 
 /* Each bit of CTL except TraceEn, alone. */
@@ -47,7 +47,7 @@ static int ctl_bits(struct conformance *c)
 	unsigned int bit;
 
 	for (bit = 1; bit < 64; bit++)
-		CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, 1ULL << bit));
+		CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, 1ULL << bit));
 	return DONE;
 }
 
@@ -71,8 +71,8 @@ static int ctl_encodings(struct conformance *c)
 
 	for (i = 0; i < VMPT_ARRAY_SIZE(field); i++) {
 		for (v = 0; v < 16; v++)
-			CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL,
-						v << field[i].shift | field[i].enable));
+			CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL,
+						     v << field[i].shift | field[i].enable));
 	}
 	return DONE;
 }
@@ -85,9 +85,9 @@ static int each_bit(struct conformance *c, u32 msr)
 	if (!vmpt_pt_msr_exists(&c->rules, msr))
 		return DONE;
 	for (bit = 0; bit < 64; bit++)
-		CHECK(conformance_write(c, msr, 1ULL << bit));
-	CHECK(conformance_write(c, msr, ~0ULL));
-	return conformance_write(c, msr, 0);
+		CHECK(vmpt_conformance_write(c, msr, 1ULL << bit));
+	CHECK(vmpt_conformance_write(c, msr, ~0ULL));
+	return vmpt_conformance_write(c, msr, 0);
 }
 
 static int status(struct conformance *c)
@@ -98,7 +98,7 @@ static int status(struct conformance *c)
 static int cr3_match(struct conformance *c)
 {
 	if (!c->rules.cr3_filter)
-		return conformance_skip(c, "the guest has no CR3 filter");
+		return vmpt_conformance_skip(c, "the guest has no CR3 filter");
 	return each_bit(c, VMPT_MSR_RTIT_CR3_MATCH);
 }
 
@@ -113,16 +113,16 @@ static int addresses(struct conformance *c)
 	unsigned int lin = c->rules.linear_bits, n;
 
 	if (!c->rules.ranges)
-		return conformance_skip(c, "the guest has no IP filter");
+		return vmpt_conformance_skip(c, "the guest has no IP filter");
 	for (n = 0; n < 2u * c->rules.ranges; n++) {
 		u32 msr = VMPT_MSR_RTIT_ADDR0_A + n;
 
 		CHECK(each_bit(c, msr));
 		/* The limits of the two canonical halves and the addresses just outside them. */
-		CHECK(conformance_write(c, msr, (1ULL << (lin - 1)) - 1));
-		CHECK(conformance_write(c, msr, 1ULL << (lin - 1)));
-		CHECK(conformance_write(c, msr, ~0ULL << (lin - 1)));
-		CHECK(conformance_write(c, msr, (~0ULL << (lin - 1)) - 1));
+		CHECK(vmpt_conformance_write(c, msr, (1ULL << (lin - 1)) - 1));
+		CHECK(vmpt_conformance_write(c, msr, 1ULL << (lin - 1)));
+		CHECK(vmpt_conformance_write(c, msr, ~0ULL << (lin - 1)));
+		CHECK(vmpt_conformance_write(c, msr, (~0ULL << (lin - 1)) - 1));
 	}
 	return DONE;
 }
@@ -130,9 +130,9 @@ static int addresses(struct conformance *c)
 /* Enable tracing with a valid buffer. */
 static int start(struct conformance *c, u64 *ctl)
 {
-	CHECK(conformance_buffer(c, ctl));
+	CHECK(vmpt_conformance_buffer(c, ctl));
 	*ctl |= VMPT_CTL_TRACE_EN;
-	return conformance_set(c, VMPT_MSR_RTIT_CTL, *ctl);
+	return vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, *ctl);
 }
 
 /* TraceEn = 1: every write is #GP except CTL's own value. */
@@ -146,12 +146,12 @@ static int locked(struct conformance *c)
 		if (!vmpt_pt_is_msr(msr) || !vmpt_pt_msr_exists(&c->rules, msr) ||
 		    msr == VMPT_MSR_RTIT_CTL)
 			continue;
-		CHECK(conformance_read(c, msr, &value));
-		CHECK(conformance_write(c, msr, value));
+		CHECK(vmpt_conformance_read(c, msr, &value));
+		CHECK(vmpt_conformance_write(c, msr, value));
 	}
-	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, ctl));
-	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, ctl ^ VMPT_CTL_USER));
-	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl ^ VMPT_CTL_TSC_EN);
+	CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, ctl));
+	CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, ctl ^ VMPT_CTL_USER));
+	return vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, ctl ^ VMPT_CTL_TSC_EN);
 }
 
 /* One write may clear TraceEn and change other bits, if they are legal. */
@@ -160,11 +160,11 @@ static int stop_and_change(struct conformance *c)
 	u64 ctl;
 
 	CHECK(start(c, &ctl));
-	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, (1ULL << 18)));
-	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, VMPT_CTL_TSC_EN | VMPT_CTL_DIS_RETC));
-	CHECK(conformance_power_on(c));
+	CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, (1ULL << 18)));
+	CHECK(vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, VMPT_CTL_TSC_EN | VMPT_CTL_DIS_RETC));
+	CHECK(vmpt_conformance_power_on(c));
 	CHECK(start(c, &ctl));
-	return conformance_write(c, VMPT_MSR_RTIT_CTL, 0);
+	return vmpt_conformance_write(c, VMPT_MSR_RTIT_CTL, 0);
 }
 
 /* A restore: the user writes all registers of a tracing guest, CTL first. */
@@ -177,11 +177,11 @@ static int restore_order(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->set_msr)
-		return conformance_skip(c, "the VMM provides no set_msr");
-	CHECK(conformance_buffer(c, &ctl));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
+		return vmpt_conformance_skip(c, "the VMM provides no set_msr");
+	CHECK(vmpt_conformance_buffer(c, &ctl));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	saved = c->regs;
-	CHECK(conformance_power_on(c));
+	CHECK(vmpt_conformance_power_on(c));
 	saved.ctl |= VMPT_CTL_TRACE_EN;
 	if (c->rules.psb_cyc)
 		saved.status |= 0x123ULL << VMPT_STATUS_BYTES_SHIFT;
@@ -190,12 +190,12 @@ static int restore_order(struct conformance *c)
 		int ret = c->ops->set_msr(c->opaque, order[i], value);
 
 		if (ret < 0)
-			return conformance_broken(c, ret);
+			return vmpt_conformance_broken(c, ret);
 		if (ret)
-			return conformance_wrong(c, "a restore is refused", "MSR", order[i]);
+			return vmpt_conformance_wrong(c, "a restore is refused", "MSR", order[i]);
 	}
 	c->regs = saved;
-	return conformance_compare(c);
+	return vmpt_conformance_compare(c);
 }
 
 const struct conformance_scenario vmpt_conformance_msrs[] = {

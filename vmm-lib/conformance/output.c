@@ -13,14 +13,14 @@ static int put(struct conformance *c, u64 gpa, const void *buf, size_t len)
 {
 	int ret = c->ops->mem_write(c->opaque, gpa, buf, len);
 
-	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM) : DONE;
+	return ret ? vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM) : DONE;
 }
 
 static int get(struct conformance *c, u64 gpa, void *buf, size_t len)
 {
 	int ret = c->ops->mem_read(c->opaque, gpa, buf, len);
 
-	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM) : DONE;
+	return ret ? vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM) : DONE;
 }
 
 /* Enable tracing at a position, with additional CTL bits @bits, and disable it after @bytes. */
@@ -28,15 +28,15 @@ static int trace_to(struct conformance *c, u64 bits, u64 base, u64 mask_ptrs, u3
 {
 	int ret;
 
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_OUTPUT_BASE, base));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, mask_ptrs));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL,
-			      VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN |
-				      bits));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_OUTPUT_BASE, base));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, mask_ptrs));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL,
+				   VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_USER |
+					   VMPT_CTL_BRANCH_EN | bits));
 	ret = c->ops->run(c->opaque, bytes);
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
-	return conformance_set(c, VMPT_MSR_RTIT_CTL, 0);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	return vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, 0);
 }
 
 /*
@@ -54,8 +54,8 @@ static int trace(struct conformance *c, u64 first, u64 second, u64 base, u64 mas
 static int needs_run(struct conformance *c)
 {
 	if (!c->ops->run)
-		return conformance_skip(c, "the VMM provides no run");
-	return c->rules.topa ? DONE : conformance_skip(c, "the guest has no ToPA");
+		return vmpt_conformance_skip(c, "the VMM provides no run");
+	return c->rules.topa ? DONE : vmpt_conformance_skip(c, "the guest has no ToPA");
 }
 
 /* Each error of 33.2.7.2 sets STATUS.Error. */
@@ -86,12 +86,13 @@ static int topa_errors(struct conformance *c)
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
 		if (beyond >> 52 && row[i].first & beyond)
 			continue; /* MAXPHYADDR 52: there is no such bit */
-		CHECK(conformance_power_on(c));
+		CHECK(vmpt_conformance_power_on(c));
 		CHECK(trace(c, row[i].first, row[i].second, row[i].base, row[i].mask_ptrs, 4096));
-		CHECK(conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
+		CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
 		if (!(status & VMPT_STATUS_ERROR))
-			return conformance_differs(c, row[i].wrong, "MSR", VMPT_MSR_RTIT_STATUS,
-						   VMPT_STATUS_ERROR, status);
+			return vmpt_conformance_differs(c, row[i].wrong, "MSR",
+							VMPT_MSR_RTIT_STATUS, VMPT_STATUS_ERROR,
+							status);
 	}
 	return DONE;
 }
@@ -103,13 +104,13 @@ static int hole(struct conformance *c)
 
 	CHECK(needs_run(c));
 	if (!c->ops->hole_gpa)
-		return conformance_skip(c, "the VMM provides no hole");
+		return vmpt_conformance_skip(c, "the VMM provides no hole");
 	CHECK(put(c, ram + REGION, &mark, sizeof(mark)));
 	CHECK(trace(c, c->ops->hole_gpa, ram | VMPT_TOPA_END, ram, 0, 8192));
 	CHECK(get(c, ram + REGION, &seen, sizeof(seen)));
 	return seen == mark ? DONE
-			    : conformance_differs(c, "output to a hole landed in RAM", "GPA",
-						  ram + REGION, mark, seen);
+			    : vmpt_conformance_differs(c, "output to a hole landed in RAM", "GPA",
+						       ram + REGION, mark, seen);
 }
 
 /* [from, to) of the suite's region, multiples of 64: set to zero. */
@@ -132,8 +133,8 @@ static int check_trace(struct conformance *c, u32 from, u32 to, u32 used, bool *
 		CHECK(get(c, region + from, v, sizeof(v)));
 		for (i = 0; i < VMPT_ARRAY_SIZE(v); i++) {
 			if (from + 8 * i >= used && v[i])
-				return conformance_wrong(c, "trace where none may be", "GPA",
-							 region + from + 8 * i);
+				return vmpt_conformance_wrong(c, "trace where none may be", "GPA",
+							      region + from + 8 * i);
 			*any |= v[i] != 0;
 		}
 	}
@@ -151,14 +152,15 @@ static int position(struct conformance *c)
 	CHECK(wipe(c, 0, 32 * 1024));
 	CHECK(trace(c, (ram + REGION) | 2u << VMPT_TOPA_SIZE_SHIFT, ram | VMPT_TOPA_END, ram, 0,
 		    256));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
 	used = (u32)(ptrs >> VMPT_OFFSET_SHIFT);
 	if (used < 256 || used >= RANGE || (u32)ptrs >> 7)
-		return conformance_differs(c, "OutputOffset is not where the trace ends", "MSR",
-					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
-					   ptrs);
+		return vmpt_conformance_differs(c, "OutputOffset is not where the trace ends",
+						"MSR", VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
+						256ULL << 32 | 0x7f, ptrs);
 	CHECK(check_trace(c, 0, 32 * 1024, used, &any));
-	return any ? DONE : conformance_wrong(c, "no trace in the region", "GPA", ram + REGION);
+	return any ? DONE
+		   : vmpt_conformance_wrong(c, "no trace in the region", "GPA", ram + REGION);
 }
 
 /* A single range wraps from its end to its start and is never left (33.2.7.1). */
@@ -168,26 +170,26 @@ static int range(struct conformance *c)
 	bool any;
 
 	if (!c->ops->run)
-		return conformance_skip(c, "the VMM provides no run");
+		return vmpt_conformance_skip(c, "the VMM provides no run");
 	if (!c->rules.single_range)
-		return conformance_skip(c, "the guest has no single-range output");
+		return vmpt_conformance_skip(c, "the guest has no single-range output");
 	CHECK(wipe(c, 0, 2 * RANGE));
 	CHECK(trace_to(c, 0, ram + REGION, (RANGE - 64ULL) << 32 | (RANGE - 1), 256));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_BASE, &base));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_OUTPUT_BASE, &base));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
 	if (base != ram + REGION || (u32)ptrs != RANGE - 1 || ptrs >> 32 >= RANGE)
-		return conformance_differs(c, "a single range must wrap", "MSR",
-					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
-					   192ULL << 32 | (RANGE - 1), ptrs);
+		return vmpt_conformance_differs(c, "a single range must wrap", "MSR",
+						VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
+						192ULL << 32 | (RANGE - 1), ptrs);
 	if (status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED))
-		return conformance_differs(c, "a range ends neither by Stopped nor by Error", "MSR",
-					   VMPT_MSR_RTIT_STATUS, 0, status);
+		return vmpt_conformance_differs(c, "a range ends neither by Stopped nor by Error",
+						"MSR", VMPT_MSR_RTIT_STATUS, 0, status);
 	CHECK(check_trace(c, RANGE, 2 * RANGE, RANGE, &any));
 	CHECK(check_trace(c, RANGE - 64, RANGE, RANGE, &any));
 	if (any)
 		CHECK(check_trace(c, 0, 64, RANGE, &any));
-	return any ? DONE : conformance_wrong(c, "no trace in the range", "GPA", ram + REGION);
+	return any ? DONE : vmpt_conformance_wrong(c, "no trace in the range", "GPA", ram + REGION);
 }
 
 /* END leads to another table: afterwards its base and its first region are the position. */
@@ -198,25 +200,25 @@ static int topa_end(struct conformance *c)
 
 	CHECK(needs_run(c));
 	if (!c->rules.topa_multi)
-		return conformance_skip(c, "tables of one entry lead to themselves");
+		return vmpt_conformance_skip(c, "tables of one entry lead to themselves");
 	CHECK(wipe(c, 0, 2 * RANGE));
 	other[0] = (ram + REGION + RANGE) | 2u << VMPT_TOPA_SIZE_SHIFT;
 	other[1] = ram | VMPT_TOPA_END;
 	CHECK(put(c, ram + 4096, other, sizeof(other)));
 	CHECK(trace(c, ram + REGION, (ram + 4096) | VMPT_TOPA_END, ram, 0, 4096 + 256));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_BASE, &base));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_OUTPUT_BASE, &base));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
 	if (base != ram + 4096)
-		return conformance_differs(c, "END must lead to the table it names", "MSR",
-					   VMPT_MSR_RTIT_OUTPUT_BASE, ram + 4096, base);
+		return vmpt_conformance_differs(c, "END must lead to the table it names", "MSR",
+						VMPT_MSR_RTIT_OUTPUT_BASE, ram + 4096, base);
 	if (ptrs >> 32 < 256 || ptrs >> 32 >= RANGE || (u32)ptrs != VMPT_LOWER_MASK)
-		return conformance_differs(c, "END must lead to the table's first entry", "MSR",
-					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
-					   ptrs);
+		return vmpt_conformance_differs(c, "END must lead to the table's first entry",
+						"MSR", VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
+						256ULL << 32 | 0x7f, ptrs);
 	CHECK(check_trace(c, RANGE, 2 * RANGE, RANGE + (u32)(ptrs >> 32), &any));
 	return any ? DONE
-		   : conformance_wrong(c, "no trace in the second table's region", "GPA",
-				       ram + REGION + RANGE);
+		   : vmpt_conformance_wrong(c, "no trace in the second table's region", "GPA",
+					    ram + REGION + RANGE);
 }
 
 static int stop(struct conformance *c)
@@ -225,10 +227,11 @@ static int stop(struct conformance *c)
 
 	CHECK(needs_run(c));
 	CHECK(trace(c, (ram + REGION) | VMPT_TOPA_STOP, ram | VMPT_TOPA_END, ram, 0, 3 * 4096));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
 	if (!(status & VMPT_STATUS_STOPPED) || status & VMPT_STATUS_ERROR)
-		return conformance_differs(c, "a full region with STOP must set Stopped", "MSR",
-					   VMPT_MSR_RTIT_STATUS, VMPT_STATUS_STOPPED, status);
+		return vmpt_conformance_differs(c, "a full region with STOP must set Stopped",
+						"MSR", VMPT_MSR_RTIT_STATUS, VMPT_STATUS_STOPPED,
+						status);
 	return DONE;
 }
 
@@ -238,22 +241,24 @@ static int pmis(struct conformance *c, u64 want)
 	int ret = c->ops->pmis(c->opaque, &count);
 
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
 	return count == want
 		       ? DONE
-		       : conformance_differs(c, "not as many PMIs as regions with INT call for",
-					     NULL, 0, want, count);
+		       : vmpt_conformance_differs(c,
+						  "not as many PMIs as regions with INT call for",
+						  NULL, 0, want, count);
 }
 
 static int topa_pmi_bit(struct conformance *c, bool want)
 {
 	u64 value = 0;
 
-	CHECK(conformance_read(c, VMPT_MSR_PERF_GLOBAL_STATUS, &value));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_PERF_GLOBAL_STATUS, &value));
 	if (!(value & VMPT_GLOBAL_TOPA_PMI) == !want)
 		return DONE;
-	return conformance_differs(c, "Trace_ToPA_PMI is wrong", "MSR", VMPT_MSR_PERF_GLOBAL_STATUS,
-				   want ? VMPT_GLOBAL_TOPA_PMI : 0, value);
+	return vmpt_conformance_differs(c, "Trace_ToPA_PMI is wrong", "MSR",
+					VMPT_MSR_PERF_GLOBAL_STATUS,
+					want ? VMPT_GLOBAL_TOPA_PMI : 0, value);
 }
 
 /* A full region with INT: one PMI, bit 55; a second one before the first is taken coalesces. */
@@ -264,20 +269,20 @@ static int pmi(struct conformance *c)
 
 	CHECK(needs_run(c));
 	if (!c->ops->pmis)
-		return conformance_skip(c, "the VMM counts no PMIs");
+		return vmpt_conformance_skip(c, "the VMM counts no PMIs");
 	CHECK(trace(c, first, ram | VMPT_TOPA_END, ram, 0, 3 * 4096));
 	CHECK(pmis(c, 1));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_STATUS, 0));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_STATUS, 0));
 	CHECK(trace(c, first, ram | VMPT_TOPA_END, ram, 0, 3 * 4096));
 	CHECK(pmis(c, 1));
 	CHECK(topa_pmi_bit(c, true));
 	ret = c->ops->wrmsr(c->opaque, VMPT_MSR_PERF_GLOBAL_RESET, VMPT_GLOBAL_TOPA_PMI);
 	if (ret)
-		return ret < 0 ? conformance_broken(c, ret)
-			       : conformance_wrong(c, "bit 55 cannot be reset", "MSR",
-						   VMPT_MSR_PERF_GLOBAL_RESET);
+		return ret < 0 ? vmpt_conformance_broken(c, ret)
+			       : vmpt_conformance_wrong(c, "bit 55 cannot be reset", "MSR",
+							VMPT_MSR_PERF_GLOBAL_RESET);
 	CHECK(topa_pmi_bit(c, false));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_STATUS, 0));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_STATUS, 0));
 	CHECK(trace(c, first, ram | VMPT_TOPA_END, ram, 0, 3 * 4096));
 	CHECK(pmis(c, 2));
 	return topa_pmi_bit(c, true);
@@ -301,13 +306,13 @@ static int pmi_preserved(struct conformance *c)
 
 	CHECK(needs_run(c));
 	if (!c->ops->pmis)
-		return conformance_skip(c, "the VMM counts no PMIs");
+		return vmpt_conformance_skip(c, "the VMM counts no PMIs");
 	if (!c->rules.preserve)
-		return conformance_skip(c, "the guest has no PMI preservation");
+		return vmpt_conformance_skip(c, "the guest has no PMI preservation");
 	CHECK(put(c, ram, entry, sizeof(entry)));
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
-		CHECK(conformance_power_on(c));
-		CHECK(conformance_set(c, VMPT_MSR_RTIT_STATUS, row[i].status));
+		CHECK(vmpt_conformance_power_on(c));
+		CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_STATUS, row[i].status));
 		CHECK(trace_to(c, VMPT_CTL_TOPA | row[i].bits, ram, 0, 64));
 		CHECK(pmis(c, row[i].pmis));
 		CHECK(topa_pmi_bit(c, row[i].pmis));
@@ -329,8 +334,8 @@ static int count_pips(struct conformance *c, u32 from, u32 to, u64 cr3, unsigned
 
 		CHECK(get(c, c->ops->ram_gpa + REGION + from, bytes, n));
 		if (vmpt_pt_decode(&pkt, bytes, n, block))
-			return conformance_wrong(c, "no packet where one must be", "GPA",
-						 c->ops->ram_gpa + REGION + from);
+			return vmpt_conformance_wrong(c, "no packet where one must be", "GPA",
+						      c->ops->ram_gpa + REGION + from);
 		if (pkt.kind == VMPT_PT_PSB || pkt.kind == VMPT_PT_PSBEND ||
 		    pkt.kind == VMPT_PT_OVF)
 			psb = pkt.kind == VMPT_PT_PSB;
@@ -355,7 +360,7 @@ static int mov_cr3(struct conformance *c, u64 cr3)
 {
 	int ret = c->ops->mov_cr3(c->opaque, cr3);
 
-	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
+	return ret ? vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
 }
 
 static int check_cr3(struct conformance *c, const struct cr3_case *t)
@@ -363,21 +368,22 @@ static int check_cr3(struct conformance *c, const struct cr3_case *t)
 	unsigned int flow = 0, pips = 0;
 	u64 ctl, ptrs;
 
-	CHECK(conformance_power_on(c));
-	CHECK(conformance_buffer(c, &ctl));
+	CHECK(vmpt_conformance_power_on(c));
+	CHECK(vmpt_conformance_buffer(c, &ctl));
 	ctl = (ctl & (VMPT_CTL_TOPA | VMPT_CTL_USER)) | VMPT_CTL_TRACE_EN | t->bits;
 	if (t->bits & VMPT_CTL_CR3_FILTER) {
 		CHECK(mov_cr3(c, t->old));
-		CHECK(conformance_set(c, VMPT_MSR_RTIT_CR3_MATCH, t->match));
+		CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CR3_MATCH, t->match));
 	}
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	CHECK(mov_cr3(c, t->cr3));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, 0));
-	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, 0));
+	CHECK(vmpt_conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
 	CHECK(count_pips(c, 0, (u32)(ptrs >> VMPT_OFFSET_SHIFT), t->cr3, &pips, &flow));
 	if (flow)
-		return conformance_wrong(c, "a CR3 write made a TIP", NULL, 0);
-	return pips == t->pips ? DONE : conformance_differs(c, t->wrong, NULL, 0, t->pips, pips);
+		return vmpt_conformance_wrong(c, "a CR3 write made a TIP", NULL, 0);
+	return pips == t->pips ? DONE
+			       : vmpt_conformance_differs(c, t->wrong, NULL, 0, t->pips, pips);
 }
 
 /* A CR3 write that the VMM carries out leaves exactly one PIP if OS = 1 (33.5.2.3). */
@@ -392,7 +398,7 @@ static int pip(struct conformance *c)
 	size_t i;
 
 	if (!c->ops->mov_cr3)
-		return conformance_skip(c, "the VMM provides no mov_cr3");
+		return vmpt_conformance_skip(c, "the VMM provides no mov_cr3");
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)
 		CHECK(check_cr3(c, &row[i]));
 	return DONE;
@@ -410,9 +416,9 @@ static int pip_filter(struct conformance *c)
 	size_t i;
 
 	if (!c->ops->mov_cr3)
-		return conformance_skip(c, "the VMM provides no mov_cr3");
+		return vmpt_conformance_skip(c, "the VMM provides no mov_cr3");
 	if (!c->rules.cr3_filter)
-		return conformance_skip(c, "the guest has no CR3 filter");
+		return vmpt_conformance_skip(c, "the guest has no CR3 filter");
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)
 		CHECK(check_cr3(c, &row[i]));
 	return DONE;
@@ -443,26 +449,26 @@ static int host_starts(struct conformance *c)
 	int ret;
 
 	if (!c->ops->host_traces)
-		return conformance_skip(c, "the VMM provides no host_traces");
+		return vmpt_conformance_skip(c, "the VMM provides no host_traces");
 	if (!c->ops->run)
-		return conformance_skip(c, "the VMM provides no run");
-	CHECK(conformance_buffer(c, &ctl));
+		return vmpt_conformance_skip(c, "the VMM provides no run");
+	CHECK(vmpt_conformance_buffer(c, &ctl));
 	CHECK(wipe(c, 0, 32768));
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	ret = c->ops->run(c->opaque, 1000);
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
 	CHECK(sum_ram(c, &before));
 	ret = c->ops->host_traces(c->opaque);
 	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+		return vmpt_conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
 	CHECK(sum_ram(c, &after));
 	if (after != before)
-		return conformance_wrong(c, "the host's tracer wrote to the guest's memory", NULL,
-					 0);
+		return vmpt_conformance_wrong(c, "the host's tracer wrote to the guest's memory",
+					      NULL, 0);
 	/* And the guest goes on as if nothing had happened. */
-	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, 0));
-	return conformance_stopped(c);
+	CHECK(vmpt_conformance_set(c, VMPT_MSR_RTIT_CTL, 0));
+	return vmpt_conformance_stopped(c);
 }
 
 const struct conformance_scenario vmpt_conformance_output[] = {

@@ -35,32 +35,32 @@ extern const struct conformance_scenario vmpt_conformance_cpuid[], vmpt_conforma
 	vmpt_conformance_modes[], vmpt_conformance_output[];
 
 /* Record an error; WRONG. */
-int conformance_wrong(struct conformance *c, const char *wrong, const char *at_name, u64 at);
-int conformance_differs(struct conformance *c, const char *wrong, const char *at_name, u64 at,
-			u64 want, u64 got);
-int conformance_skip(struct conformance *c, const char *why);
+int vmpt_conformance_wrong(struct conformance *c, const char *wrong, const char *at_name, u64 at);
+int vmpt_conformance_differs(struct conformance *c, const char *wrong, const char *at_name, u64 at,
+			     u64 want, u64 got);
+int vmpt_conformance_skip(struct conformance *c, const char *why);
 /* A callback returned @err, which no guest can see; BROKEN. */
-int conformance_broken(struct conformance *c, int err);
+int vmpt_conformance_broken(struct conformance *c, int err);
 
 /* Power on and start with the registers of a cold reset. */
-int conformance_power_on(struct conformance *c);
+int vmpt_conformance_power_on(struct conformance *c);
 
 /* The guest writes @value; the result and all registers must be as the manual says. */
-int conformance_write(struct conformance *c, u32 msr, u64 value);
+int vmpt_conformance_write(struct conformance *c, u32 msr, u64 value);
 /* The guest writes @value and must not get #GP: setup for a scenario. */
-int conformance_set(struct conformance *c, u32 msr, u64 value);
-int conformance_read(struct conformance *c, u32 msr, u64 *value);
+int vmpt_conformance_set(struct conformance *c, u32 msr, u64 value);
+int vmpt_conformance_read(struct conformance *c, u32 msr, u64 *value);
 /* All existing MSRs hold what they should. */
-int conformance_compare(struct conformance *c);
+int vmpt_conformance_compare(struct conformance *c);
 
 /* TraceEn went to 0: accept what the processor wrote until then. */
-int conformance_stopped(struct conformance *c);
+int vmpt_conformance_stopped(struct conformance *c);
 
 /*
  * A circular trace buffer of 32 KiB in the suite's RAM, by ToPA if available. Sets OUTPUT_*; @ctl
  * gets the bits that CTL needs with it: ToPA, OS, USER, BranchEn.
  */
-int conformance_buffer(struct conformance *c, u64 *ctl);
+int vmpt_conformance_buffer(struct conformance *c, u64 *ctl);
 
 #define CHECK(call)                       \
 	do {                              \

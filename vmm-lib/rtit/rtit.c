@@ -32,8 +32,11 @@ static bool config_fits(const struct vmpt_rtit_config *config)
 	return ops->guest_translate && !config->rewrite_clock;
 }
 
-int vmpt_rtit_vcpu_init(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_config *config)
+int vmpt_rtit_vcpu_init_abi(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_config *config,
+			    u64 abi)
 {
+	if (abi != VMPT_RTIT_VCPU_ABI)
+		return -VMPT_E_VERSION;
 	memset(vcpu, 0, sizeof(*vcpu));
 	if (!config || !config_fits(config))
 		return -VMPT_E_INVAL;

@@ -95,7 +95,7 @@ static void lane_aim(const struct window *w, struct tsc_lane *l)
 static step_inline u64 steps_left(const u8 *at, const u8 *end)
 {
 	return at + VMPT_TSC_READABLE <= end
-		       ? (u64)(end - at - (VMPT_TSC_READABLE - STEP_MAX)) / STEP_MAX
+		       ? (size_t)(end - at - (VMPT_TSC_READABLE - STEP_MAX)) / STEP_MAX
 		       : 0;
 }
 

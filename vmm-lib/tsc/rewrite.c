@@ -5,6 +5,7 @@
  * through lanes.c.
  */
 #include "vmm-lib/tsc/scan.h"
+#include "vmm-lib/tsc/wide.h"
 
 #define TSC_BITS 56
 
@@ -12,7 +13,9 @@
 
 static u64 scale(u64 value, u64 multiplier)
 {
-	return (u64)((unsigned __int128)value * multiplier >> 48);
+	struct wide n = wide_mul(value, multiplier);
+
+	return n.high << 16 | n.low >> 48;
 }
 
 void vmpt_tsc_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *p)
@@ -32,9 +35,10 @@ void vmpt_tma_put(const struct vmpt_tsc_change *change, u8 *p)
 {
 	/* Byte by byte: the header and CTC are not written. */
 	u64 fast = p[5] | (p[6] & 1u) << 8;
-	unsigned __int128 wide = (unsigned __int128)fast * change->multiplier >> 48;
 
-	fast = wide > VMPT_FAST_COUNTER_MAX ? VMPT_FAST_COUNTER_MAX : (u64)wide;
+	/* 9 bits: the product has at most 73, and 25 without the fraction. */
+	fast = scale(fast, change->multiplier);
+	fast = fast > VMPT_FAST_COUNTER_MAX ? VMPT_FAST_COUNTER_MAX : fast;
 	p[5] = (u8)fast;
 	p[6] = (u8)((p[6] & ~1u) | (u8)(fast >> 8));
 }

@@ -302,18 +302,17 @@ START_TEST(split_writes_files_and_index)
 	static const char *const name[] = { "host.cpu5.pt", "vmcs-a000.cpu5.pt",
 					    "vmcs-b000.cpu5.pt" };
 	json_t *doc, *said, *index;
-	json_error_t error;
 	size_t i;
 
 	write_mixed("x.pt");
 	said = run_json(vmpt("split --json -o out x.pt@5"));
-	index = json_load_file("out/index.json", 0, &error);
-	ck_assert_msg(index != NULL, "line %d: %s", error.line, error.text);
-	ck_assert_uint_eq(json_array_size(json_at(index, "slices")), 4);
+	index = split_index("out");
+	ck_assert_uint_eq(json_array_size(json_at(index, "index")), 4);
+	ck_assert_uint_eq(json_u64(index, "slices"), 4);
 	check_members("split", index,
-		      "slices/1/offset=36|slices/1/size=24|slices/1/begin='entry'|"
-		      "slices/2/begin='exit'");
-	ck_assert_str_eq(json_text(index, "slices/3/file"), name[2]);
+		      "index/1/offset=36|index/1/size=24|index/1/begin='entry'|"
+		      "index/2/begin='exit'");
+	ck_assert_str_eq(json_text(index, "index/3/file"), name[2]);
 	ck_assert_str_eq(json_text(index, "ret_compression"), "possible");
 	ck_assert_uint_eq(json_array_size(json_at(index, "streams")), 3);
 	ck_assert(json_equal(json_at(index, "streams"), json_at(said, "streams")));
@@ -400,8 +399,9 @@ END_TEST
 
 static void same_with_threads(const char *args)
 {
-	char *one, *index = NULL;
-	size_t n;
+	static const char *const file[] = { "out/index.json", "out/slices.gz" };
+	char *one, *index[2] = { NULL };
+	size_t n, k;
 	bool split = strstr(args, "split") != NULL;
 	int code;
 	unsigned int j;
@@ -409,22 +409,23 @@ static void same_with_threads(const char *args)
 	/* The first run removes what another split left, and says so. */
 	code = vmpt("%s -j 1", args)->code;
 	one = strdup(vmpt("%s -j 1", args)->out);
-	if (split)
-		index = (char *)test_read_file("out/index.json", &n);
+	for (k = 0; split && k < 2; k++)
+		index[k] = (char *)test_read_file(file[k], &n);
 	for (j = 2; j <= 4; j += 2) {
 		const struct run *r = vmpt("%s -j %u", args, j);
 
 		ck_assert_int_eq(r->code, code);
 		ck_assert_msg(!strcmp(r->out, one), "%s differs with -j %u", args, j);
-		if (split) {
-			char *other = (char *)test_read_file("out/index.json", &n);
+		for (k = 0; split && k < 2; k++) {
+			char *other = (char *)test_read_file(file[k], &n);
 
-			ck_assert_int_eq(memcmp(index, other, n), 0);
+			ck_assert_int_eq(memcmp(index[k], other, n), 0);
 			free(other);
 		}
 	}
 	free(one);
-	free(index);
+	free(index[0]);
+	free(index[1]);
 }
 
 START_TEST(threads_change_nothing)

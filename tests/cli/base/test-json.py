@@ -99,7 +99,7 @@ def vmpt(folder, *words):
 
 
 def generate(folder, name, script):
-	text = (SCRIPTS / f"{script}.trace").read_text(encoding="utf-8")
+	text = (SCRIPTS / f"{script.replace('whole', 'demo')}.trace").read_text(encoding="utf-8")
 	if script == "demo":
 		text = text.replace("set tsc=1", "set event_en=1 tsc=1").replace("loop 100 ", "loop 10 ")
 	(folder / f"{name}.trace").write_text(text, encoding="utf-8")
@@ -126,6 +126,7 @@ def every_command(folder, files, *options):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
 		fits("split-index", f"index of {more} {files}",
 		     [json.loads((folder / "out" / "index.json").read_text(encoding="utf-8"))])
+		vmpt(folder, "index", "out")
 
 
 def b8_generated(folder):
@@ -169,6 +170,40 @@ def b8_other_tests(folder):
 		check((command, True) in seen, f"{command} of RTIT")
 	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split"):
 		check((command, False) in seen, command)
+
+
+def b9_index(folder):
+	"""It is small, complete, and no stream is stored twice."""
+	trace = generate(folder, "whole", "whole")
+	vmpt(folder, "split", "-o", "b9", *trace)
+	doc = json.loads(vmpt(folder, "index", "b9"))
+	size = sum((folder / "b9" / name).stat().st_size for name in ("index.json", "slices.gz"))
+	check(doc["slices"] == len(doc["index"]) > 5000, f"{doc['slices']} slices")
+	check(size <= 12 * doc["slices"], f"{size} bytes for {doc['slices']} slices")
+	ends, written, owners, holes = {}, {}, {}, []
+	for s in doc["index"]:
+		if s["offset"] != ends.get(s["cpu"], 0):
+			holes.append(s)
+		ends[s["cpu"]] = s["offset"] + s["size"]
+		if "file" in s:
+			# Between them is the timing of others.
+			if s["out_offset"] < written.get(s["file"], 0):
+				holes.append(s)
+			written[s["file"]] = s["out_offset"] + s["out_size"]
+		key = s["owner"], s.get("vmcs")
+		owners[key] = owners.get(key, 0) + 1
+	check(not holes, f"{len(holes)} slices are not where the one before ends: {holes[:3]}")
+	for cpu, name in enumerate(trace):
+		check(ends[cpu] == (folder / name).stat().st_size, f"not all of {name}")
+	for name, end in written.items():
+		check(0.9 < end / (folder / "b9" / name).stat().st_size <= 1, f"not all of {name}")
+	vms = json.loads(vmpt(folder, "vms", *trace))["owners"]
+	check({(o["owner"], o.get("vmcs")): o["slices"] for o in vms} == owners, "the owners of vms")
+	sizes = {}
+	for option in ("--perf", "--per-vm"):
+		vmpt(folder, "split", "-f", "-o", "b9", option, "--clock=host", "--tsc-ratio=84", "--mtc-freq=3", *trace)
+		sizes[option] = sum(p.stat().st_size for p in (folder / "b9").iterdir())
+	check(sizes["--per-vm"] < 1.05 * sizes["--perf"], f"--per-vm writes more: {sizes}")
 
 
 def keys(node, found, of_properties=False):
@@ -256,11 +291,12 @@ def b8_csv(folder):
 		"vms": lambda d: d["owners"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
 		"timeline --summary": lambda d: [v for m in d["vms"] for v in m["vcpus"]],
 		"clocks": lambda d: [{"vmcs": v["vmcs"], **e} for v in d["vmcss"] for e in v["epochs"]],
-		"split -f -o csv": lambda d: d["streams"]}
+		"split -f -o csv": lambda d: d["streams"], "index csv": lambda d: d["index"]}
 	for command, of in rows.items():
 		words = [*command.split(), "-q", *(["--side-record=csv.jsonl"] if command != "stat" else []),
 			 *(["--tsc-khz=2000000"] if command.split()[0] in ("timeline", "exits") else []),
 			 "demo.cpu0.pt", "demo.cpu1.pt"]
+		words = command.split() if "index" in command else words
 		want = of(json.loads(vmpt(folder, *words)))
 		got = subprocess.run([VMPT, *words, "--csv"], cwd=folder, capture_output=True, text=True, check=False)
 		check(got.returncode in (0, 3), f"{command} --csv: {got.stderr}")
@@ -285,6 +321,7 @@ with tempfile.TemporaryDirectory() as temp:
 	b8_a_schema_can_fail(pathlib.Path(temp))
 	b8_names(pathlib.Path(temp))
 	b8_csv(pathlib.Path(temp))
+	b9_index(pathlib.Path(temp))
 	b8_other_tests(pathlib.Path(temp))
 print(f"{100 * (checks - failures) // checks}%: Checks: {checks}, Failures: {failures}, Errors: 0")
 sys.exit(failures > 0)

@@ -87,7 +87,8 @@ static bool same_file(const char *a, const char *b)
 /* Whether @dir holds the streams of split @want, all of them, and no others. */
 static bool is_split(const char *dir, const char *want)
 {
-	static const char *const name[] = { "host.pt", "vmcs-a000.pt", "vmcs-b000.pt" };
+	static const char *const name[] = { "host.pt", "vmcs-a000.pt", "vmcs-b000.pt",
+					    "slices.gz" };
 	char a[64], b[64];
 	unsigned int i;
 

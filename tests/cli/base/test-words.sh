@@ -86,7 +86,7 @@ expect 'one.pt' vmpt vms --side-record = one
 expect 'one.pt' vmpt exits --symbols = one
 
 # A build without libvirt has no domains; the rest of the words is there all the same.
-commands=(dump stat vms split clocks timeline exits wait record)
+commands=(dump stat vms split clocks timeline exits wait record index)
 if "$vmpt" domain --help >/dev/null 2>&1; then
 	commands+=('domain list' 'domain start' 'domain stop' 'domain console' 'domain trace' 'domain qemu')
 	expect 'start stop' vmpt domain st

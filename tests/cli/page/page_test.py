@@ -400,6 +400,19 @@ class Test:
 			self.check(re.search(r"\d (s|ms|µs|ns)$", self.text("status")) and not self.b.run(
 				"document.getElementById('vms').hidden"), f"a wrong address: {bad}")
 
+	def b13_ticks(self):
+		"""A trace whose frequency is not known."""
+		self.load("ticks")
+		self.check("Timesin ticks" in self.text("facts"), "the header says that times are ticks")
+		for width in (1280, 400):
+			self.b.size(width, 800)
+			self.b.frame()
+			for tab in ("ips", "exits", "vms"):
+				self.b.run(f"document.getElementById('tab-{tab}').click()")
+				self.b.frame()
+				out = self.b.run(OUTSIDE)
+				self.check(not out, f"ticks, {width}, {tab}: outside: {out}")
+
 	def b13_clock(self):
 		"""Wall-clock times, of 2025-11-22 14:03:07.25 an hour east of Greenwich."""
 		self.load("wall", 1440, 900)
@@ -502,7 +515,7 @@ class Test:
 						  "Page.javascriptDialogOpening"), f"{method}: {params}")
 			if method == "Network.requestWillBeSent":
 				url = params["request"]["url"]
-				self.check(re.fullmatch(r"file://.*/(small|large|many|two|wall|fight|demo)\.html(#.*)?|about:blank", url),
+				self.check(re.fullmatch(r"file://.*/(small|large|many|two|wall|ticks|fight|demo)\.html(#.*)?|about:blank", url),
 					   f"a request: {url}")
 
 
@@ -515,7 +528,7 @@ def main(chromium, folder):
 		test.shot("whole-light")
 		for part in (test.header, test.zooming, test.selecting, test.exits, test.searching,
 			     test.legend, test.large, test.whole_way, test.b13_widths, test.b13_colours,
-			     test.b13_address, test.b13_clock, test.b13_waits, test.contrast, test.quiet):
+			     test.b13_address, test.b13_ticks, test.b13_clock, test.b13_waits, test.contrast, test.quiet):
 			part()
 	finally:
 		browser.close()

@@ -20,6 +20,7 @@ rm -f "$dir"/*.png
 "$tracegen" -o "$dir/demo.pt" --truth "$dir/demo.json" --no-packets \
 	"$here/../../tracegen/scripts/demo.trace"
 "$vmpt" timeline -q --tsc-khz 2000000 --html "$dir/demo.html" "$dir"/demo.cpu*.pt
+"$vmpt" timeline -q --html "$dir/ticks.html" "$dir"/demo.cpu*.pt
 "$make" "$dir/wall.html" 200 160000 1 2 2 wall 1763816587250000000 >"$dir/wall.txt"
 # Two VMs that take a CPU from each other.
 cat >"$dir/fight.trace" <<'EOT'

@@ -393,14 +393,6 @@ END_TEST
 
 /* ---- split ---- */
 
-static json_t *load(const char *name)
-{
-	json_t *doc = json_load_file(name, 0, NULL);
-
-	ck_assert_ptr_nonnull(doc);
-	return doc;
-}
-
 static void check_file(const char *name, const void *bytes, size_t n)
 {
 	size_t size;
@@ -421,15 +413,15 @@ START_TEST(split_by_the_record)
 	json_t *doc;
 
 	ck_assert_int_eq(r->code, 0);
-	ck_has(r->out, "out/index.json: 4 slices\n");
+	ck_has(r->out, "out/slices.gz: 4 slices\n");
 	check_file("out/host.cpu0.rtit", plain, WEB_1);
 	check_file("out/vm-db-vcpu1.cpu0.rtit", db, sizeof(db));
-	doc = load("out/index.json");
+	doc = split_index("out");
 	check_members("index.json", doc,
-		      "slices/1/file='vm-web-vcpu0.cpu0.rtit'|slices/1/vm='web'|slices/1/offset=9|"
-		      "slices/1/errata/E7=1|slices/3/vm='web'|slices/3/offset=61|"
-		      "slices/3/ips_reencoded=1|slices/3/head=true|"
-		      "slices/3/returns_may_lack_calls=true|streams/1/vm='web'");
+		      "index/1/file='vm-web-vcpu0.cpu0.rtit'|index/1/vm='web'|index/1/offset=9|"
+		      "index/1/errata/E7=1|index/3/vm='web'|index/3/offset=61|"
+		      "index/3/ips_reencoded=1|index/3/head=true|"
+		      "index/3/returns_may_lack_calls=true|streams/1/vm='web'");
 	json_decref(doc);
 	/* Each is a trace: its LIPs are those it had, its CPU is in its name. */
 	r = vmpt("dump --no-bytes --kinds=fup,tip out/vm-web-vcpu0.cpu0.rtit");
@@ -442,7 +434,7 @@ START_TEST(split_by_the_record)
 	r = vmpt("split -f -o out x.cpu0.rtit");
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "removed 2 streams");
-	ck_has(r->out, "out/index.json: 1 slice\n");
+	ck_has(r->out, "out/slices.gz: 1 slice\n");
 	ck_assert_int_ne(access("out/vm-db-vcpu1.cpu0.rtit", F_OK), 0);
 	check_file("out/host.cpu0.rtit", plain, SIZE);
 }

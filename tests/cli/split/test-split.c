@@ -214,12 +214,12 @@ START_TEST(a_perf_data_holds_the_stream)
 	ck_assert_uint_eq(vmpt_load32(at - 8), 3);
 	free(raw);
 	free(file);
-	index = json_load_file("out/index.json", 0, NULL);
+	index = split_index("out");
 	ck_assert(json_is_true(json_at(index, "perf")));
-	ck_assert_str_eq(json_text(index, "slices/0/file"), "host.cpu3.perf.data");
-	ck_assert_uint_eq(json_u64(index, "slices/0/out_offset"), 0);
-	ck_assert_uint_eq(json_u64(index, "slices/2/out_offset"),
-			  json_u64(index, "slices/0/out_size") + 8);
+	ck_assert_str_eq(json_text(index, "index/0/file"), "host.cpu3.perf.data");
+	ck_assert_uint_eq(json_u64(index, "index/0/out_offset"), 0);
+	ck_assert_uint_eq(json_u64(index, "index/2/out_offset"),
+			  json_u64(index, "index/0/out_size") + 8);
 	json_decref(index);
 	/* And vmpt reads it. */
 	ck_assert_int_eq(vmpt("stat out/vmcs-b000.cpu3.perf.data")->code, 0);
@@ -353,7 +353,7 @@ START_TEST(g1_force_deletes_only_what_the_index_lists)
 	ck_file("own/host.cpu3.pt", own, sizeof(own));
 	ck_file("own/host.cpu4.pt", own, sizeof(own));
 	ck_assert(!exists("own/host.cpu5.pt"));
-	ck_only("own", 7);
+	ck_only("own", 8);
 }
 END_TEST
 
@@ -450,7 +450,7 @@ START_TEST(g6_outputs_are_the_owners)
 	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
 	/* Each member once. */
 	index = json_load_file("out/index.json", JSON_REJECT_DUPLICATES, NULL);
-	ck_assert_uint_eq(json_array_size(json_at(index, "outputs")), 3);
+	ck_assert_uint_eq(json_array_size(json_at(index, "outputs")), 4);
 	json_decref(index);
 	ck_assert_uint_eq(mode_of("out"), 0700);
 	ck_assert_uint_eq(mode_of("out/host.pt"), 0600);
@@ -459,6 +459,7 @@ START_TEST(g6_outputs_are_the_owners)
 	ck_assert_uint_eq(mode_of("all"), 0750);
 	ck_assert_uint_eq(mode_of("all/host.pt"), 0640);
 	ck_assert_uint_eq(mode_of("all/index.json"), 0640);
+	ck_assert_uint_eq(mode_of("all/slices.gz"), 0640);
 	umask(mask);
 	ck_assert_int_eq(vmpt("split --mode=8 -o no x.pt")->code, 2);
 	ck_assert_int_eq(vmpt("split --mode=044 -o no x.pt")->code, 2);
@@ -483,7 +484,7 @@ START_TEST(g10_an_interrupted_split_is_recognised)
 	write_file("out/.vmpt-split/index.json.part", "cut", 3);
 	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
 	ck_file("out/host.pt", bytes, n);
-	ck_only("out", 4);
+	ck_only("out", 5);
 	/* What it left may be wanted still. */
 	ck_assert_int_eq(mkdir("out/.vmpt-split", 0700), 0);
 	write_file("out/.vmpt-split/host.pt", bytes, n);
@@ -500,14 +501,96 @@ START_TEST(g10_an_interrupted_split_is_recognised)
 	ck_assert_int_eq(rename("new/host.pt", "again/host.pt"), 0);
 	ck_assert_int_eq(rename("new/vmcs-a000.pt", "again/.vmpt-split/vmcs-a000.pt"), 0);
 	ck_assert_int_eq(rename("new/vmcs-b000.pt", "again/.vmpt-split/vmcs-b000.pt"), 0);
+	ck_assert_int_eq(rename("new/slices.gz", "again/.vmpt-split/slices.gz"), 0);
 	ck_assert_int_eq(rename("new/index.json", "again/.vmpt-split/index.json"), 0);
 	r = vmpt("split -o again x.pt");
 	ck_assert_int_eq(r->code, 1);
 	ck_has(r->err, "again: completed an earlier split, which was interrupted");
 	ck_has(r->err, "index.json: File exists");
 	ck_file("again/host.pt", bytes, n);
-	ck_only("again", 4);
+	ck_only("again", 5);
 	free(bytes);
+}
+END_TEST
+
+/* B7: once, and only where perf makes stacks of a guest. */
+START_TEST(b7_stacks_are_warned_of)
+{
+	static const u8 host[] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2,   0x82, /* PSB */
+				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x23, 0x06 };
+	static const char warning[] = "perf's call stacks and call graphs of a guest's kernel mix";
+	const char *at;
+	json_t *doc;
+
+	write_mixed("x.pt");
+	at = strstr(vmpt("split --perf -o out x.pt@0")->err, warning);
+	ck_assert_ptr_nonnull(at);
+	ck_assert_ptr_null(strstr(at + 1, warning));
+	doc = split_index("out");
+	ck_assert(strstr(json_text(doc, "warnings/0"), warning) != NULL);
+	json_decref(doc);
+	ck_has(vmpt("split -f --per-vm -o out x.pt@0")->err, warning);
+	at = vmpt("split -f -o out x.pt@0")->err;
+	ck_assert_msg(!strstr(at, warning), "%s", at);
+	/* The host's alone. */
+	write_file("host.pt", host, sizeof(host));
+	at = vmpt("split -f --perf -o out host.pt@0")->err;
+	ck_assert_msg(!strstr(at, warning), "%s", at);
+}
+END_TEST
+
+/* B9: without the slices; what is there is still known, and makes way. */
+START_TEST(b9_no_index)
+{
+	json_t *doc;
+
+	write_mixed("x.pt");
+	ck_assert_int_eq(vmpt("split -o out x.pt@0")->code, 0);
+	ck_assert(exists("out/slices.gz"));
+	doc = run_json(vmpt("split --json --no-index -f -o out x.pt@1"));
+	ck_assert(json_is_null(json_at(doc, "slices_file")));
+	ck_assert_uint_eq(json_u64(doc, "slices"), 4);
+	ck_assert_uint_eq(json_u64(doc, "removed_streams"), 3);
+	json_decref(doc);
+	ck_only("out", 4);
+	ck_assert_int_eq(vmpt("index out")->code, 1);
+	ck_has(vmpt("index out")->err, "--no-index: there are no slices");
+	ck_assert_int_eq(vmpt("split -f -o out x.pt@1")->code, 0);
+	ck_only("out", 5);
+	ck_assert_int_eq(vmpt("index out")->code, 0);
+}
+END_TEST
+
+/* An index that is damaged in any byte, or cut, is reported; nothing else happens. */
+START_TEST(b9_a_damaged_index)
+{
+	u8 *bytes, *bad;
+	size_t n, i;
+
+	write_mixed_times("x.pt", 50, 0);
+	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
+	bytes = test_read_file("out/slices.gz", &n);
+	bad = malloc(n);
+	for (i = 0; i < n; i += 7) {
+		memcpy(bad, bytes, n);
+		write_file("out/slices.gz", bad, i);
+		ck_assert_int_eq(vmpt("index out")->code, 1);
+		ck_has(vmpt("index out")->err, "slices.gz: ");
+		bad[i] ^= 0x15;
+		write_file("out/slices.gz", bad, n);
+		/* gzip has fields that mean nothing here, as a time. */
+		ck_assert_int_eq(vmpt("index out")->code, i > 3 && i < 10 ? 0 : 1);
+	}
+	ck_assert_int_eq(unlink("out/slices.gz"), 0);
+	ck_has(vmpt("index out")->err, "slices.gz: No such file");
+	write_file("out/slices.gz", bytes, n);
+	write_file("out/index.json", "{\n\"format\": 2\n}\n", 17);
+	ck_has(vmpt("index out")->err, "not the index of a vmpt split of this version");
+	ck_assert_int_eq(vmpt("index nothing")->code, 1);
+	ck_assert_int_eq(vmpt("index")->code, 2);
+	ck_assert_int_eq(vmpt("index out out")->code, 2);
+	free(bytes);
+	free(bad);
 }
 END_TEST
 
@@ -548,6 +631,9 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, bad_code_is_refused, 0, VMPT_ARRAY_SIZE(bad_code));
 	tcase_add_test(tc, images_may_be_neighbours);
 	tcase_add_test(tc, a_perf_data_holds_the_stream);
+	tcase_add_test(tc, b7_stacks_are_warned_of);
+	tcase_add_test(tc, b9_no_index);
+	tcase_add_test(tc, b9_a_damaged_index);
 	tcase_add_test(tc, formats_replace_each_other);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -191,7 +191,8 @@ START_TEST(b1_guesses_are_in_the_bounds)
 	r = vmpt("timeline --summary -q " RATES " a.cpu0.pt a.cpu1.pt");
 	ck_has(r->out, "? ±");
 	ck_has(r->out, "?: by guessed or unknown reasons, ± covers them");
-	/* With reasons from the processor nothing is in doubt: on one CPU, which is always traced. */
+	/* With reasons from the processor nothing is in doubt: on one CPU, which is always traced.
+	 */
 	o.evd = true;
 	o.cpus = 1;
 	tl_free(m);

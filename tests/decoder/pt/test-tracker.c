@@ -5,9 +5,6 @@
  *
  * host: CR3 1000; VMs: VMCS a000 with CR3 2000, VMCS b000 with CR3 3000.
  */
-#include <stdio.h>
-
-#include "decoder/pt/payload.h"
 #include "tests/decoder/notation.h"
 #include "tests/support/support.h"
 
@@ -52,6 +49,47 @@ static const struct row rows[] = {
 	  NULL },
 	{ "a PSB+ whose PSBEND is missing ends at a packet that it cannot hold",
 	  "|vm:a000 psb pip:2000:nr vmcs:a000 pge:8000 tnt:T |host pip:1000 tip:f000", NULL },
+
+	/* Units that change at most CR3 are passed over: the second PSB+ of a shape, PIPs after it
+	 */
+	{ "a PIP with another CR3, then a PSB+ with that and one with another VMCS",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr tip:8000 tnt:T psb exec:64 pip:5000:nr "
+	  "vmcs:a000 cbr:8 psbend tnt:T |vm:b000 psb exec:64 pip:5000:nr vmcs:b000 cbr:8 psbend "
+	  "tnt:T pad*80",
+	  NULL },
+	{ "such a PSB+ with another NR",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr tip:8000 tnt:T |host psb exec:64 pip:5000 "
+	  "vmcs:a000 cbr:8 psbend tnt:T pad*80",
+	  NULL },
+	{ "a PIP with another CR3 and a VMCS after PADs are a group",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr pad*3 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "the same after 7 PADs",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr pad*7 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "the same after 8 PADs",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr pad*8 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "the same after time",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr mtc:1 cyc:9 vmcs:b000 tip:8000 "
+	  "pad*80",
+	  NULL },
+	{ "a PIP with another CR3 is alone before a TNT: the VMCS applies later",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr tnt:T |vm:b000 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "and before a PSB", "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr " A_PSB "tnt:T pad*80",
+	  NULL },
+	{ "a PIP with the same CR3 and another NR",
+	  "|vm:a000 " A_PSB A_PSB
+	  "pge:8000 tnt:T |host pip:2000 tip:f000 tnt:T |vm:a000 pip:2000:nr tip:8000 pad*80",
+	  NULL },
+	{ "a MODE.Exec and a PIP after 7 PADs are a group",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |host exec:64 pad*7 pip:1000 tip:f000 pad*80", NULL },
+	{ "a MODE.Exec and a PIP after 8 PADs are a group",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |host exec:64 pad*8 pip:1000 tip:f000 pad*80", NULL },
+	{ "a MODE.Exec before a TNT is none",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 exec:64 pad*2 tnt:T |host pip:1000 tip:f000 pad*80",
+	  NULL },
 
 	/* VMCS alone */
 	{ "VMPTRLD changes no owner, but the next entry's",
@@ -320,94 +358,6 @@ static void check_packets(const struct row *row)
 	vmpt_decoder_close(d);
 }
 
-/* The first slice of @text whose owner is of @kind. */
-static struct vmpt_slice slice_of(const char *text, unsigned int nth)
-{
-	static struct notation n;
-	struct vmpt_splitter *split;
-	struct vmpt_slice slice;
-	unsigned int i;
-
-	notation_read(&n, text);
-	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, NULL), 0);
-	for (i = 0; i <= nth; i++)
-		ck_assert_int_eq(vmpt_split_next(split, &slice), 1);
-	vmpt_splitter_close(split);
-	return slice;
-}
-
-START_TEST(entries_and_exits_are_given_by_nr)
-{
-	const char *t = HOST_PSB "pge:f000 pip:2000:nr tip:8000 fup:8004 pip:1000 tip:f000";
-
-	ck_assert_uint_eq(slice_of(t, 0).begin, VMPT_BEGIN_PSB);
-	ck_assert_uint_eq(slice_of(t, 1).begin, VMPT_BEGIN_ENTRY);
-	ck_assert(slice_of(t, 1).by_group);
-	ck_assert_uint_eq(slice_of(t, 2).begin, VMPT_BEGIN_EXIT);
-}
-END_TEST
-
-/* A transition in a pause without doubt is an entry or an exit; a possible MOV CR3 is none. */
-START_TEST(entries_and_exits_in_doubt)
-{
-	const char *pause =
-		HOST_PSB "pge:f000 pgd:- pge:f100 pip:2000:nr tip:8000 pgd:- pge:8100 "
-			 "fup:8200 pip:1000 tip:f000 pip:2000:nr pgd:- pip:1000 pge:f000";
-	const char *lost = HOST_PSB "pge:f000 ovf fup:8000 pip:2000:nr tip:8000";
-	const char *damage = HOST_PSB "raw:05 psb cbr:8 psbend pge:8100 pip:2000:nr tip:8000";
-
-	ck_assert_uint_eq(slice_of(pause, 1).begin, VMPT_BEGIN_ENTRY);
-	ck_assert_uint_eq(slice_of(pause, 2).begin, VMPT_BEGIN_EXIT);
-	ck_assert_uint_eq(slice_of(pause, 3).begin, VMPT_BEGIN_ENTRY);
-	ck_assert_uint_eq(slice_of(pause, 4).begin, VMPT_BEGIN_EXIT);
-	ck_assert_uint_eq(slice_of(lost, 2).begin, VMPT_BEGIN_SWITCH);
-	ck_assert_uint_eq(slice_of(damage, 3).begin, VMPT_BEGIN_SWITCH);
-}
-END_TEST
-
-START_TEST(failed_entries_are_reported)
-{
-	ck_assert_uint_eq(
-		slice_of(HOST_PSB "pge:f000 pip:2000:nr pip:1000 tip:f300", 0).failed_entries, 1);
-	ck_assert_uint_eq(slice_of(HOST_PSB "pge:f000 pip:5000 tip:f300", 0).failed_entries, 0);
-}
-END_TEST
-
-START_TEST(psb_with_pip_and_no_vmcs_is_flagged)
-{
-	ck_assert(slice_of("psb pip:2000 psbend tnt:T", 0).owner.concealed);
-	ck_assert(!slice_of(HOST_PSB "tnt:T", 0).owner.concealed);
-}
-END_TEST
-
-START_TEST(assumed_vmcs_makes_an_assumed_owner)
-{
-	ck_assert_uint_eq(
-		slice_of(A_PSB "pge:8000 fup:8008 pgd:- pip:2000:nr pge:8008 tnt:T", 0).owner.sure,
-		VMPT_ASSUMED);
-	ck_assert_uint_eq(slice_of(A_PSB "pge:8000 tnt:T", 0).owner.sure, VMPT_KNOWN);
-}
-END_TEST
-
-START_TEST(guest_only_can_be_said)
-{
-	/* A host PIP was seen: not guest-only, the VMCS stays known over TIP.PGD(). */
-	const char *t = HOST_PSB "pge:f000 pip:2000:nr tip:8000 pgd:- pip:2000:nr pge:8000";
-	struct vmpt_options yes = { .guest_only = VMPT_GUEST_ONLY_YES };
-	struct vmpt_splitter *split;
-	struct vmpt_slice s;
-	static struct notation n;
-
-	ck_assert_uint_eq(slice_of(t, 1).owner.sure, VMPT_KNOWN);
-	notation_read(&n, t);
-	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, &yes), 0);
-	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
-	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
-	ck_assert_uint_eq(s.owner.sure, VMPT_ASSUMED);
-	vmpt_splitter_close(split);
-}
-END_TEST
-
 /*
  * With NR given, each row has no byte without an owner but those that are no packets. Restarts as
  * kAFL makes them: TIP.PGD, CBR, MODE.Exec, TIP.PGE, and no PSB.
@@ -519,164 +469,10 @@ START_TEST(a4_host_only_and_guest_only_exclude_each_other)
 }
 END_TEST
 
-START_TEST(facts_of_a_slice)
-{
-	const char *t = HOST_PSB "tsc:100 pge:f000 pip:5000 tnt:T tsc:200 pip:1000 tnt:T ovf "
-				 "fup:f100 tsc:300 pip:6000 tnt:T";
-	struct vmpt_slice s = slice_of(t, 0);
-
-	ck_assert(s.has_tsc);
-	ck_assert_uint_eq(s.first_tsc, 0x100);
-	ck_assert_uint_eq(s.last_tsc, 0x300);
-	ck_assert_uint_eq(s.cr3_count, 3);
-	ck_assert_uint_eq(s.cr3[0], 0x1000);
-	ck_assert_uint_eq(s.cr3[1], 0x5000);
-	ck_assert_uint_eq(s.cr3[2], 0x6000);
-	ck_assert_uint_eq(s.overflows, 1);
-	ck_assert_uint_eq(s.doubts, 1);
-}
-END_TEST
-
-/* Only Event Trace: the guest's TSC is right after the entry's FUP. */
-START_TEST(clocks_part_at_a_cfe)
-{
-	const char *t = "psb pip:1000 vmcs:a000 psbend tsc:1000 cfe:VMENTRY:ip fup:f004 tsc:900000 "
-			"mtc:1 evd:VMXR:1 cfe:VMEXIT:ip fup:8004 tsc:2000 mtc:2";
-	struct vmpt_slice host = slice_of(t, 0), vm = slice_of(t, 1), back = slice_of(t, 2);
-
-	ck_assert_uint_eq(host.last_tsc, 0x1000);
-	ck_assert_uint_eq(vm.first_tsc, 0x900000);
-	ck_assert_uint_eq(vm.last_tsc, 0x900000);
-	ck_assert_uint_eq(back.first_tsc, 0x2000);
-}
-END_TEST
-
-START_TEST(losses_name_their_cause)
-{
-	struct vmpt_slice s = slice_of("tnt:T " HOST_PSB, 0);
-
-	ck_assert_uint_eq(s.begin, VMPT_BEGIN_LOSS);
-	ck_assert_uint_eq(s.loss, VMPT_E_SYNC);
-	ck_assert_uint_eq(s.size, 1);
-	s = slice_of(HOST_PSB "raw:05 tnt:T", 1);
-	ck_assert_uint_eq(s.loss, VMPT_E_OPCODE);
-	ck_assert_uint_eq(s.size, 2);
-	s = slice_of(HOST_PSB "raw:ad tnt:T", 1);
-	ck_assert_uint_eq(s.loss, VMPT_E_IPBYTES);
-	s = slice_of(HOST_PSB "raw:19", 1);
-	ck_assert_uint_eq(s.loss, VMPT_E_TRUNCATED);
-}
-END_TEST
-
-START_TEST(a_gap_makes_all_unknown)
-{
-	static struct vmpt_gap g;
-	static struct notation n;
-	struct vmpt_splitter *split;
-	struct vmpt_slice s;
-
-	notation_read(&n, HOST_PSB "pge:f000 tnt:T |vm:a000 " A_PSB "tnt:T");
-	g.offset = n.slices[0].offset;
-	n.stream.gaps = &g;
-	n.stream.gap_count = 1;
-	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, NULL), 0);
-	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
-	ck_assert_uint_eq(s.owner.kind, VMPT_OWNER_HOST);
-	ck_assert_uint_eq(s.size, g.offset);
-	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
-	ck_assert_uint_eq(s.begin, VMPT_BEGIN_LOSS);
-	ck_assert_uint_eq(s.loss, VMPT_E_GAP);
-	ck_assert_uint_eq(s.size, 0);
-	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
-	ck_assert_uint_eq(s.owner.vmcs, 0xa000);
-	ck_assert_int_eq(vmpt_split_next(split, &s), 0);
-	vmpt_splitter_close(split);
-}
-END_TEST
-
 /* Batches have the same owners as slices, apart from doubt, packet by packet. */
 START_TEST(packets_have_the_owners_of_their_slices)
 {
 	check_packets(&rows[_i]);
-}
-END_TEST
-
-START_TEST(payloads_are_those_of_the_table)
-{
-	struct test_rng rng = { 33 };
-	static const u8 kind[] = { VMPT_PT_PIP, VMPT_PT_VMCS, VMPT_PT_TSC };
-	struct vmpt_pt_packet p;
-	u8 wire[8];
-	u64 r;
-	int i;
-
-	for (i = 0; i < 3000; i++) {
-		r = test_random(&rng);
-		memcpy(wire, &r, sizeof(wire));
-		memcpy(wire, vmpt_pt_table[kind[i % 3]].header,
-		       vmpt_pt_table[kind[i % 3]].header_size);
-		ck_assert_int_eq(vmpt_pt_decode(&p, wire, sizeof(wire), 0), 0);
-		if (p.kind == VMPT_PT_PIP) {
-			ck_assert_uint_eq(vmpt_pip_cr3(wire), p.pip.cr3);
-			ck_assert_uint_eq(vmpt_pip_nr(wire), p.pip.nr);
-		} else if (p.kind == VMPT_PT_VMCS) {
-			ck_assert_uint_eq(vmpt_vmcs_pointer(wire), p.vmcs.pointer);
-		} else {
-			ck_assert_uint_eq(vmpt_tsc_value(wire), p.tsc.tsc);
-		}
-	}
-}
-END_TEST
-
-/* A PSB+ read by its shape equals a scanned one. */
-START_TEST(shapes_read_as_scans_do)
-{
-	static const char *const text[] = {
-		HOST_PSB,
-		A_PSB,
-		"psb psbend",
-		"psb fup:8000 exec:64 pip:2000:nr vmcs:a000 psbend",
-		"psb fup:ffff800000001000 pip:1000 psbend",
-		"psb tsc:99 tma:1:2 cbr:7 psbend",
-		"psb tsc:1 tsc:2 psbend",
-		"psb cyc:3 pip:5000 psbend",
-		"psb mtc:1 tsx:0 mnt:5 psbend",
-		"psb pip:1000 ovf",
-		"psb pip:1000 tnt:T",
-		"psb pip:2000:nr pip:1000 psbend",
-	};
-	struct vmpt_psb_shapes shapes = { 0 };
-	static struct notation n;
-	struct test_rng rng = { 4 };
-	struct vmpt_psb_plus a, b;
-	char with_tail[400];
-	int i;
-
-	for (i = 0; i < 400; i++) {
-		snprintf(with_tail, sizeof(with_tail), "%s pad*%u tnt:T",
-			 text[test_random(&rng) % VMPT_ARRAY_SIZE(text)],
-			 1 + (unsigned int)(test_random(&rng) % 80));
-		notation_read(&n, with_tail);
-		memset(&a, 0, sizeof(a));
-		vmpt_psb_plus_scan(n.bytes, 0, n.size, &a);
-		vmpt_psb_plus_read(&shapes, n.bytes, 0, n.size, &b);
-		ck_assert_uint_eq(a.end, b.end);
-		ck_assert_uint_eq(a.complete, b.complete);
-		ck_assert_uint_eq(a.has_fup, b.has_fup);
-		ck_assert_uint_eq(a.has_pip, b.has_pip);
-		ck_assert_uint_eq(a.has_vmcs, b.has_vmcs);
-		ck_assert_uint_eq(a.tsc.any, b.tsc.any);
-		if (a.has_pip) {
-			ck_assert_uint_eq(a.nr, b.nr);
-			ck_assert_uint_eq(a.cr3, b.cr3);
-		}
-		if (a.has_vmcs)
-			ck_assert_uint_eq(a.vmcs, b.vmcs);
-		if (a.tsc.any) {
-			ck_assert_uint_eq(a.tsc.first, b.tsc.first);
-			ck_assert_uint_eq(a.tsc.last, b.tsc.last);
-		}
-	}
 }
 END_TEST
 
@@ -687,22 +483,10 @@ TEST_SUITE()
 
 	tcase_add_loop_test(t, row, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_loop_test(t, packets_have_the_owners_of_their_slices, 0, VMPT_ARRAY_SIZE(rows));
-	tcase_add_test(t, entries_and_exits_are_given_by_nr);
-	tcase_add_test(t, entries_and_exits_in_doubt);
-	tcase_add_test(t, failed_entries_are_reported);
-	tcase_add_test(t, psb_with_pip_and_no_vmcs_is_flagged);
-	tcase_add_test(t, assumed_vmcs_makes_an_assumed_owner);
-	tcase_add_test(t, guest_only_can_be_said);
 	tcase_add_loop_test(t, a3_guests_only_and_nr_is_known, 0, VMPT_ARRAY_SIZE(a3_rows));
 	tcase_add_test(t, a3_the_vmcs_is_assumed_after_a_restart);
 	tcase_add_loop_test(t, a4_hosts_only_and_nr_is_known, 0, VMPT_ARRAY_SIZE(a4_rows));
 	tcase_add_test(t, a4_host_only_and_guest_only_exclude_each_other);
-	tcase_add_test(t, facts_of_a_slice);
-	tcase_add_test(t, clocks_part_at_a_cfe);
-	tcase_add_test(t, losses_name_their_cause);
-	tcase_add_test(t, a_gap_makes_all_unknown);
-	tcase_add_test(t, payloads_are_those_of_the_table);
-	tcase_add_test(t, shapes_read_as_scans_do);
 	suite_add_tcase(s, t);
 	return s;
 }
