@@ -250,7 +250,7 @@ static enum number parse_number(const char *s, s64 *ns, u64 *whole)
 
 	for (; *s >= '0' && *s <= '9'; s++) {
 		value = value * 10 + (*s - '0');
-		if (value > (__int128)~0ULL)
+		if (value > UINT64_MAX)
 			return NUMBER_BAD;
 	}
 	if (s == start)

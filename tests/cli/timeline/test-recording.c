@@ -64,7 +64,7 @@ static void put_clocks(u64 tsc, int n, long long by, unsigned int khz)
 		at += snprintf(text + at, sizeof(text) - (size_t)at,
 			       "%s{\"tsc\":\"0x%llx\",\"monotonic_raw_ns\":%llu,"
 			       "\"realtime_ns\":\"0x%llx\"}",
-			       i ? "," : "", (unsigned long long)(tsc + (u64)i * 2000000000),
+			       i ? "," : "", (unsigned long long)tsc + (u64)i * 2000000000,
 			       7 + i * 1000000000ULL,
 			       (unsigned long long)(1790000000000000000LL + i * 1000000000LL +
 						    (i >= 2 ? by : 0)));
