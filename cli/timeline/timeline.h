@@ -148,6 +148,8 @@ const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELIN
 #define TIMELINE_UNTOLD "–"
 /* Warn that times are in ticks, if there are times. */
 void timeline_tell_ticks(const struct timeline *t);
+/* Columns of any reason: nothing is cut. */
+#define TIMELINE_WHOLE 64
 /* The reason with its mark: "HLT?"; cut to @columns. */
 const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
 /* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */
