@@ -187,6 +187,9 @@ START_TEST(the_right_one)
 	ck_has(r->out, "\nquiet vcpu 0  noisy vcpu 0 ");
 	ck_has(r->out, "\nnoisy vcpu 0  quiet vcpu 0 ");
 	ck_assert_uint_le(widest(r->out), 100);
+	setenv("LC_ALL", "C", 1);
+	ck_has(vmpt("wait -q " FIGHT)->out, "\n+-: worst-case error");
+	setenv("LC_ALL", "C.UTF-8", 1);
 	r = vmpt("wait -q --owner=quiet --top=1 " FIGHT);
 	ck_has(r->out, "\nquiet vcpu 0  noisy vcpu 0 ");
 	ck_lacks(r->out, "\nnoisy");
