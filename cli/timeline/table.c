@@ -403,7 +403,8 @@ static int summary_end(void *opaque, const struct timeline *t)
 	for (i = 0; i < t->vms; i++)
 		vms += t->vm[i].wanted > 0;
 	if (t->timed)
-		printf("%s%s on ", timeline_short(t, t->last, buf), t->hz > 0 ? "" : " ticks");
+		printf("%s%s on ", timeline_short(t, timeline_lasts(t), buf),
+		       t->hz > 0 ? "" : " ticks");
 	printf("%zu CPU%s, %zu VM%s%s%s\n\n", t->cli->streams, t->cli->streams == 1 ? "" : "s", vms,
 	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs",
 	       t->timed ? "" : "; the trace has no times");

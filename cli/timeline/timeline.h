@@ -140,6 +140,8 @@ double timeline_seconds(const struct timeline *timeline, u64 ticks);
 
 #define TIMELINE_TIME 32
 
+/* Ticks of the part of the trace that --from and --to choose. */
+u64 timeline_lasts(const struct timeline *t);
 /* "12.3 us", "4,711" ticks. */
 const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The same, "12.3 M" of many ticks: for tables of totals. */

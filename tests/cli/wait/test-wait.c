@@ -195,6 +195,11 @@ START_TEST(the_right_one)
 	ck_lacks(r->out, "\nnoisy");
 	ck_lacks(r->out, "host");
 	ck_has(vmpt("timeline --summary -q " FIGHT)->out, "\nalone ");
+	/* A part is as long as it is, wherever it begins. */
+	ck_has(vmpt("timeline --summary -q --from=20us --to=30us " FIGHT)->out, "10.0 ");
+	doc = run_json(vmpt("timeline --summary --json -q --from=20us --to=30us " FIGHT));
+	ck_assert_uint_eq(json_u64(doc, "length_ns"), 10000);
+	json_decref(doc);
 }
 END_TEST
 
