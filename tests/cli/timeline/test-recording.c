@@ -317,6 +317,7 @@ START_TEST(b6_bad_clocks)
 		ck_assert_uint_eq(rec->pairs, 0);
 		ck_assert_uint_eq(json_array_size(warnings), 1);
 		ck_has(json_string_value(json_array_get(warnings, 0)), cases[i][1]);
+		ck_lacks(json_string_value(json_array_get(warnings, 0)), "line 0");
 		cli_recording_free(rec);
 		json_decref(warnings);
 	}
