@@ -49,6 +49,8 @@ struct timeline_span {
 	bool in_doubt;	 /* whether it was a halt is not proved: .out has bounds for both */
 	struct vmpt_exit left;
 	u64 left_at;
+	u64 left_offset; /* of .left: where the CPU's stream goes on after it */
+	u32 left_stream; /* that is */
 	/* Bounds of .start - .left_at, as those of the span's length. */
 	u64 out_early, out_late;
 	bool out_bounded;

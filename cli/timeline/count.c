@@ -282,6 +282,8 @@ static void set_out(const struct timeline_vcpu *v, struct timeline_span *s)
 
 	s->left_timed = v->last_timed && s->begins;
 	s->left_at = v->last_end < s->start ? v->last_end : s->start;
+	s->left_offset = v->last_offset;
+	s->left_stream = v->last_stream;
 	/* Its ends are two edges, as a span's are. */
 	s->out_early = v->last_late + bound(start, start->early);
 	s->out_late = v->last_early + bound(start, start->late);
@@ -323,6 +325,7 @@ static void leave(const struct timeline_count *c, struct timeline *t, const stru
 	v->last_early = (u32)bound(&s->span->end, s->span->end.early);
 	v->last_open = s->span->end.early == VMPT_TIME_OPEN || s->span->end.late == VMPT_TIME_OPEN;
 	v->last_stream = s->span->stream;
+	v->last_offset = s->span->offset + s->span->size;
 	v->sums = c->cpu[s->span->stream].sums;
 }
 

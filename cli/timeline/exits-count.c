@@ -174,10 +174,21 @@ static int find_rows(struct exits *x, const struct timeline *t, u32 vcpu,
 
 /* ---- IPs ---- */
 
+static u64 hash_of_ip(const struct exits *x, u32 row, u64 ip)
+{
+	return vmpt_mix64(ip ^ vmpt_mix64(row ^ x->seed));
+}
+
+static u32 find_ip(const struct exits *x, u32 row, u64 ip)
+{
+	return vmpt_hash_find(&x->by_ip, hash_of_ip(x, row, ip), i,
+			      x->ip[i].row == row && x->ip[i].ip == ip);
+}
+
 static int count_ip(struct exits *x, const struct cli *cli, u32 row, u64 ip)
 {
-	u64 hash = vmpt_mix64(ip ^ vmpt_mix64(row ^ x->seed));
-	u32 found = vmpt_hash_find(&x->by_ip, hash, i, x->ip[i].row == row && x->ip[i].ip == ip);
+	u64 hash = hash_of_ip(x, row, ip);
+	u32 found = find_ip(x, row, ip);
 
 	if (found != VMPT_HASH_NONE) {
 		x->ip[found].count++;
@@ -196,10 +207,12 @@ static int count_ip(struct exits *x, const struct cli *cli, u32 row, u64 ip)
 /* ---- spans ---- */
 
 /* False: no memory. */
-static bool add_time(struct exits_time *time, const struct timeline_part_time *part)
+static bool add_time(struct exits_time *time, const struct timeline_span *s,
+		     const struct timeline_part_time *part)
 {
 	u64 error = timeline_part_error(part);
 
+	timeline_longest_take(&time->longest, s, part->ticks);
 	timeline_part_add(&time->sum, part);
 	if (!part->open && error > time->one_error)
 		time->one_error = error;
@@ -218,9 +231,9 @@ static bool add_out(struct exits_row *row, const struct timeline_span *s)
 	unsigned int p;
 
 	for (p = 0; p < TIMELINE_PARTS; p++)
-		if (!add_time(&row->time[p], &s->out[p]))
+		if (!add_time(&row->time[p], s, &s->out[p]))
 			return false;
-	return add_time(&row->time[EXITS_OUT], &out);
+	return add_time(&row->time[EXITS_OUT], s, &out);
 }
 
 static int count_out(struct exits *x, const struct timeline *t, const struct timeline_span *s)
@@ -236,6 +249,12 @@ static int count_out(struct exits *x, const struct timeline *t, const struct tim
 	for (i = 0; i < 3; i++)
 		if ((!i || at[i] != at[i - 1]) && !add_out(&x->row[at[i]], s))
 			return cli_no_memory(t->cli);
+	if (s->left.has_ip && x->by != EXITS_BY_IP) {
+		u32 ip = find_ip(x, (u32)at[0], s->left.ip);
+
+		if (ip != VMPT_HASH_NONE)
+			timeline_longest_take(&x->ip[ip].longest, s, s->start - s->left_at);
+	}
 	return CLI_OK;
 }
 

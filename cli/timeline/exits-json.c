@@ -42,6 +42,7 @@ static void set_times(struct cli *cli, const struct timeline *t, json_t *o,
 	set_length(cli, t, o, "p95", histogram_at(h, 950));
 	set_length(cli, t, o, "p99", histogram_at(h, 990));
 	set_length(cli, t, o, "max", h->max);
+	timeline_json_longest(cli, t, o, &time->longest);
 }
 
 /* What the time of the row's exits consists of. */
@@ -76,6 +77,7 @@ static json_t *row_ips(struct cli *cli, const struct timeline *t, const struct e
 		cli_json_number(cli, o, "count", ip[k].count);
 		if (*s)
 			cli_json_string(cli, o, "symbol", s);
+		timeline_json_longest(cli, t, o, &ip[k].longest);
 		cli_json_add(cli, ips, o);
 	}
 	return ips;
@@ -171,6 +173,7 @@ void exits_json(const struct timeline *t, const struct exits *x, u64 top, exits_
 	else
 		cli_json_set(cli, doc, "start_tsc", json_null());
 	cli_json_hertz(cli, doc, t->hz);
+	cli_json_string(cli, doc, "clock", cli_when_name(t->times.clock));
 	cli_json_number(cli, doc, "ips_left_out", x->ips_left_out);
 	cli_json_string(cli, doc, "by", exits_by_name(x->by));
 	cli_json_number(cli, doc, "left_out", x->left_out);

@@ -188,6 +188,43 @@ static void print_parts(const struct exits *x, const struct timeline *t)
 	cli_table_print(table, "");
 }
 
+/* The longest exit of each row, and where it is. */
+static void print_longest(const struct exits *x, const struct timeline *t)
+{
+	char title[CLI_WHEN], buf[CLI_WHEN];
+	const struct cli_column column[] = {
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "LONGEST", true },
+		{ cli_when_title(&t->times, title), true },
+		{ "CPU", true },
+		{ "OFFSET", true },
+		{ "VCPU", CLI_NAMES },
+	};
+	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	size_t i, k;
+
+	for (i = 0; i < x->rows; i++) {
+		const struct timeline_longest *longest = &x->row[i].time[x->time].longest;
+
+		if (!is_shown(x, i))
+			continue;
+		print_names(table, x, t, i);
+		if (!longest->given) {
+			for (k = 2; k < VMPT_ARRAY_SIZE(column); k++)
+				cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
+			continue;
+		}
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, longest->ticks, buf));
+		cli_cell(table, CLI_PLAIN, "%s", timeline_longest_at(t, longest, buf));
+		cli_cell(table, CLI_PLAIN, "%s",
+			 cli_stream_cpu(t->cli->stream[longest->stream], buf));
+		cli_cell(table, CLI_PLAIN, "0x%llx", (unsigned long long)longest->offset);
+		cli_cell(table, CLI_GREEN, "%s", t->vcpu[longest->vcpu].name);
+	}
+	cli_table_print(table, "");
+}
+
 /* Explain ± and ?. The error of a percentile is at most that of the worst exit. */
 static void print_errors(const struct exits *x, const struct timeline *t)
 {
@@ -260,6 +297,10 @@ static void print_tables(const struct exits_options *own, const struct timeline 
 	print_errors(x, t);
 	if (x->left_out)
 		printf("%s other exits are not counted\n", cli_number(x->left_out, buf));
+	if (x->row[x->rows - 1].time[x->time].longest.given) {
+		printf("\n");
+		print_longest(x, t);
+	}
 	if (own->top && x->ips) {
 		printf("\n");
 		print_ips(own, t);
@@ -361,6 +402,10 @@ static const char *const csv_rows[] = {
 	"p95_*",
 	"p99_*",
 	"max_*",
+	"longest/at_*",
+	"longest/tsc",
+	"longest/cpu",
+	"longest/offset",
 	"parts/host/total_*",
 	"parts/host/total_error_*",
 	"parts/wait/total_*",
@@ -391,6 +436,7 @@ const struct cli_command cli_exits = {
 		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
 		    "  vmpt exits --by=vcpu --sort=wait perf.data      who waits most for a CPU\n"
 		    "  vmpt exits --by=port perf.data                  the I/O ports\n"
+		    "  vmpt exits --time=wall --sort=max perf.data     when the longest was\n"
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
 	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
 		   &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },

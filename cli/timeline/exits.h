@@ -63,6 +63,7 @@ enum exits_kind {
 
 struct exits_time {
 	struct histogram each;
+	struct timeline_longest longest;
 	struct timeline_part_time sum; /* .ticks is .each.sum */
 	u64 one_error;		       /* the widest bound of one exit, either side */
 };
@@ -94,6 +95,7 @@ enum exits_sort {
 
 struct exits_ip {
 	u64 ip, count;
+	struct timeline_longest longest;
 	u32 row;
 };
 

@@ -84,19 +84,50 @@ static void set_given(struct cli *cli, const struct timeline *t, json_t *o, cons
 	cli_json_set(cli, o, name, json_null());
 }
 
-/* "start_ns" on the clock of --time; what exceeds 2^53 is a string. */
 static void set_start(struct cli *cli, const struct timeline *t, json_t *o, u64 ticks, bool given)
 {
-	char buf[24];
+	if (given)
+		timeline_json_when(cli, t, o, "start", ticks);
+	else
+		set_given(cli, t, o, "start", ticks, false);
+}
+
+void timeline_json_when(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+			u64 ticks)
+{
+	char name[32], buf[24];
 	s64 ns;
 
-	if (!given || t->times.clock == CLI_WHEN_START ||
+	if (t->times.clock == CLI_WHEN_START ||
 	    !cli_when_ns(&t->times, t->times.clock, t->zero + ticks, &ns, NULL)) {
-		set_given(cli, t, o, "start", ticks, given);
+		set_time(cli, t, o, key, ticks);
 		return;
 	}
+	snprintf(name, sizeof(name), "%s_ns", key);
 	snprintf(buf, sizeof(buf), "%lld", (long long)ns);
-	cli_json_set(cli, o, "start_ns", ns >> 53 ? json_string(buf) : json_integer(ns));
+	cli_json_set(cli, o, name, ns >> 53 ? json_string(buf) : json_integer(ns));
+}
+
+void timeline_json_longest(struct cli *cli, const struct timeline *t, json_t *o,
+			   const struct timeline_longest *longest)
+{
+	json_t *one = json_object();
+	const struct timeline_vcpu *v;
+
+	cli_json_set(cli, o, "longest", longest->given ? one : json_null());
+	if (!longest->given) {
+		json_decref(one);
+		return;
+	}
+	v = &t->vcpu[longest->vcpu];
+	timeline_json_when(cli, t, one, "at", longest->at);
+	cli_json_hex(cli, one, "tsc", t->zero + longest->at);
+	set_time(cli, t, one, "length", longest->ticks);
+	cli_json_stream(cli, one, t->cli->stream[longest->stream]);
+	cli_json_number(cli, one, "offset", longest->offset);
+	timeline_json_vm(cli, t, one, &t->vm[v->vm]);
+	if (v->number != TIMELINE_NONE)
+		cli_json_number(cli, one, "vcpu", v->number);
 }
 
 static void set_zero(struct cli *cli, const struct timeline *t, json_t *doc)

@@ -12,6 +12,15 @@
 #include "cli/sideinfo/sideinfo.h"
 #include "cli/timeline/options.h"
 
+/* The longest of several times out of the guest, the first of those of one length. */
+struct timeline_longest {
+	u64 ticks;  /* how long */
+	u64 at;	    /* ticks of the exit from time 0 */
+	u64 offset; /* where the stream goes on after it */
+	u32 stream, vcpu;
+	bool given; /* there is one, longer than 0 */
+};
+
 /* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
 struct timeline_totals {
 	u64 running; /* in non-root operation */
@@ -61,7 +70,8 @@ struct timeline_vcpu {
 	bool last_timed; /* so is .last_end */
 	bool open;	 /* it has exited; .left says how */
 	u32 last_stream;
-	u64 last_end; /* ticks from time 0 */
+	u64 last_offset; /* after its bytes there */
+	u64 last_end;	 /* ticks from time 0 */
 	u32 last_early, last_late;
 	bool last_open; /* .last_end has no bounds */
 	u64 overlaps;	/* runs that began while it ran on another CPU: its name is wrong */
@@ -125,6 +135,18 @@ const char *timeline_reason_source(const struct vmpt_exit *exit);
 /* @o's "vm", the VM's name as given; without one "vmcs", or "owner" if that is not known. */
 void timeline_json_vm(struct cli *cli, const struct timeline *timeline, json_t *o,
 		      const struct timeline_vm *vm);
+/* "KEY_ns" of a time on the clock of --time, a string beyond 2^53; or "KEY_ticks" from time 0. */
+void timeline_json_when(struct cli *cli, const struct timeline *timeline, json_t *o,
+			const char *key, u64 ticks);
+/* "longest": when, how long, CPU, offset and vCPU; null if none was longer than 0. */
+void timeline_json_longest(struct cli *cli, const struct timeline *timeline, json_t *o,
+			   const struct timeline_longest *longest);
+/* Note @ticks of the time out before @span, if that is the longest one. */
+void timeline_longest_take(struct timeline_longest *longest, const struct timeline_span *span,
+			   u64 ticks);
+/* When its exit was, as --from takes it. */
+const char *timeline_longest_at(const struct timeline *timeline,
+				const struct timeline_longest *longest, char buf[CLI_WHEN]);
 /* Whether the reason is a guess: shown with a '?' after it. */
 bool timeline_guessed(const struct vmpt_exit *exit);
 /* The larger side. */

@@ -141,3 +141,28 @@ void timeline_tell_ticks(const struct timeline *t)
 		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
 				 "give --tsc-khz");
 }
+
+void timeline_longest_take(struct timeline_longest *longest, const struct timeline_span *s,
+			   u64 ticks)
+{
+	if (ticks <= longest->ticks)
+		return;
+	*longest = (struct timeline_longest){
+		.ticks = ticks,
+		.at = s->left_at,
+		.offset = s->left_offset,
+		.stream = s->left_stream,
+		.vcpu = s->vcpu,
+		.given = true,
+	};
+}
+
+const char *timeline_longest_at(const struct timeline *t, const struct timeline_longest *longest,
+				char buf[CLI_WHEN])
+{
+	u64 tsc = t->zero + longest->at;
+
+	/* A bare number would be one from the start. */
+	return t->times.clock == CLI_WHEN_PERF ? cli_when_whole(&t->times, tsc, buf)
+					       : cli_when_text(&t->times, tsc, buf);
+}

@@ -343,6 +343,89 @@ START_TEST(b14_order)
 }
 END_TEST
 
+/* The longest exit of each guest: when, where, and how long, by what the machine did. */
+START_TEST(b2_the_longest_exit)
+{
+	json_t *doc = exits_by("--by=vcpu --top=1 " KHZ), *o;
+	u64 zero = strtoull(json_text(doc, "start_tsc"), NULL, 16);
+	size_t i, k, n;
+
+	ck_assert_str_eq(json_text(doc, "clock"), "start");
+	json_array_foreach(json_at(doc, "exits"), i, o)
+	{
+		u64 tsc = strtoull(json_text(o, "longest/tsc"), NULL, 16), best = 0;
+		u64 cpu = json_u64(o, "longest/cpu"), out, at = 0;
+		u64 vmcs = strtoull(json_text(o, "vmcs"), NULL, 16);
+
+		ck_assert_uint_eq(json_u64(o, "longest/length_ns"), json_u64(o, "max_ns"));
+		ck_assert_uint_le(json_u64(o, "longest/at_ns") - (tsc - zero) / 2, 1);
+		for (k = 0; k < runs; k++) {
+			const struct tl_run *next = NULL;
+
+			if (tl_vmcs(run[k].guest) != vmcs)
+				continue;
+			for (n = 0; n < runs; n++)
+				if (run[n].guest == run[k].guest && run[n].entry > run[k].entry &&
+				    (!next || run[n].entry < next->entry))
+					next = &run[n];
+			out = next ? next->entry - run[k].exit : 0;
+			if (out > best)
+				best = out;
+			/* The exit that it names. */
+			if (next && run[k].cpu == cpu && llabs((s64)(run[k].exit - tsc)) <= 700)
+				at = out;
+		}
+		ck_assert_uint_ne(at, 0);
+		/* Off by the bounds of two edges, at most. */
+		ck_assert_uint_le(best, at + 2 * json_u64(o, "one_error_ns") * 2 + 4);
+	}
+	json_decref(doc);
+}
+END_TEST
+
+/* Its time fits --from, and its offset dump --start: the span there is the one after the exit. */
+START_TEST(b2_the_longest_exit_is_pasted)
+{
+	json_t *doc = exits_by("--sort=max " KHZ), *o = json_at(doc, "exits/0/longest"), *spans;
+	u64 offset = json_u64(o, "offset"), cpu = json_u64(o, "cpu");
+	const char *line, *table;
+	char at[32], where[32];
+	const struct run *r;
+	size_t i, found = 0;
+	json_t *s;
+
+	ck_assert_str_eq(json_text(json_at(doc, "total"), "longest/tsc"), json_text(o, "tsc"));
+	snprintf(at, sizeof(at), "%llu.%09llu",
+		 (unsigned long long)(json_u64(o, "at_ns") / 1000000000),
+		 (unsigned long long)(json_u64(o, "at_ns") % 1000000000));
+	snprintf(where, sizeof(where), "  %llu  0x%llx  ", (unsigned long long)cpu,
+		 (unsigned long long)offset);
+	r = vmpt("exits -q --sort=max " RATES " " KHZ " --side-record=vms.jsonl " FILES);
+	table = strstr(r->out, "LONGEST");
+	ck_assert_ptr_nonnull(table);
+	line = strchr(table, '\n') + 1;
+	ck_assert_ptr_nonnull(strstr(table, "OFFSET  VCPU\n"));
+	ck_assert_msg(strstr(line, at) && strstr(line, at) < strchr(line, '\n'), "%s", line);
+	ck_assert_uint_le(widest(r->out), 100);
+	spans = run_json(vmpt("timeline --json -q " RATES " " KHZ " --from=%s " FILES, at));
+	json_array_foreach(json_at(spans, "spans"), i,
+			   s) if (json_object_get(s, "offset") && json_u64(s, "cpu") == cpu)
+	{
+		found = json_u64(s, "offset") == offset;
+		if (found || i > 8)
+			break;
+	}
+	ck_assert(found);
+	r = vmpt("dump --cpu=%llu --start=%llu -n 1 " FILES, (unsigned long long)cpu,
+		 (unsigned long long)offset);
+	ck_assert_int_eq(r->code, 0);
+	json_decref(spans);
+	json_decref(doc);
+	r = vmpt("exits -q --csv --sort=max " RATES " " KHZ " " FILES);
+	ck_has(r->out, ",max_ns,longest/at_ns,longest/tsc,longest/cpu,longest/offset,");
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *s = suite_create("away");
@@ -350,6 +433,8 @@ TEST_SUITE()
 
 	tcase_add_checked_fixture(tc, timeline_setup, timeline_teardown);
 	tcase_add_test(tc, b2_parts_of_vms);
+	tcase_add_test(tc, b2_the_longest_exit);
+	tcase_add_test(tc, b2_the_longest_exit_is_pasted);
 	tcase_add_test(tc, b2_parts_of_exits);
 	tcase_add_test(tc, b1_guesses_are_in_the_bounds);
 	tcase_add_test(tc, b2_untraced);
