@@ -23,7 +23,8 @@ struct wait_out {
 	struct wait_for *of;
 	size_t count;
 	u64 waited; /* for others in the guest, in all */
-	u64 times[TIMELINE_PARTS], longest[TIMELINE_PARTS];
+	u64 times[TIMELINE_PARTS];
+	struct timeline_longest longest[TIMELINE_PARTS];
 };
 
 struct wait_cpu {
@@ -169,8 +170,7 @@ static void add_pair(struct wait *w, const struct timeline *t, const struct time
 	timeline_part_add(&row->time, &f->time);
 	row->host += f->time.ticks ? f->host : 0;
 	row->times += f->time.ticks > 0;
-	if (f->time.ticks > row->longest)
-		row->longest = f->time.ticks;
+	timeline_longest_take(&row->longest, s, f->time.ticks);
 }
 
 /* The other vCPU still ran when @s began on another CPU: that is no more waiting. */
@@ -213,8 +213,7 @@ static void end_wait(struct wait *w, const struct timeline *t, const struct time
 		add_pair(w, t, s, &o->of[i]);
 	for (p = 0; s->left_timed && p < TIMELINE_PARTS; p++) {
 		o->times[p] += s->out[p].ticks > 0;
-		if (s->out[p].ticks > o->longest[p])
-			o->longest[p] = s->out[p].ticks;
+		timeline_longest_take(&o->longest[p], s, s->out[p].ticks);
 	}
 	o->count = 0;
 }
@@ -263,7 +262,8 @@ static int add_parts(struct wait *w, const struct timeline *t, u32 vcpu,
 			continue;
 		row.time = p == WAIT_OTHERS ? *rest : n->out[p];
 		row.times = p == WAIT_OTHERS ? 0 : o->times[p];
-		row.longest = p == WAIT_OTHERS ? 0 : o->longest[p];
+		if (p != WAIT_OTHERS)
+			row.longest = o->longest[p];
 		if (!row.time.ticks)
 			continue;
 		if (vmpt_grow(&w->row, w->rows))

@@ -31,6 +31,22 @@ static void set_vcpu(struct cli *cli, const struct timeline *t, json_t *o, u32 v
 		cli_json_hex(cli, o, "vmcs", v->vmcs);
 }
 
+/* The same of the vCPU that ran: "for_vm", "for_vcpu", ... */
+static void set_whom(struct cli *cli, const struct timeline *t, json_t *o, u32 vcpu)
+{
+	json_t *whom = json_object(), *value;
+	const char *key;
+	char name[32];
+
+	set_vcpu(cli, t, whom, vcpu);
+	json_object_foreach(whom, key, value)
+	{
+		snprintf(name, sizeof(name), "for_%s", key);
+		cli_json_set(cli, o, name, json_incref(value));
+	}
+	json_decref(whom);
+}
+
 static json_t *wait_object(struct cli *cli, const struct timeline *t, const struct wait_row *row)
 {
 	static const char *const kind[] = {
@@ -41,7 +57,7 @@ static json_t *wait_object(struct cli *cli, const struct timeline *t, const stru
 
 	cli_json_string(cli, o, "kind", kind[row->kind]);
 	if (row->kind == WAIT_VCPU)
-		set_vcpu(cli, t, o, row->whom);
+		set_whom(cli, t, o, row->whom);
 	set_time(cli, t, o, "time", row->time.ticks, true);
 	set_time(cli, t, o, "time_error", timeline_part_error(&row->time), !row->time.open);
 	if (row->kind == WAIT_VCPU)
@@ -50,7 +66,7 @@ static json_t *wait_object(struct cli *cli, const struct timeline *t, const stru
 	if (row->kind == WAIT_OTHERS)
 		return o;
 	cli_json_number(cli, o, "times", row->times);
-	set_time(cli, t, o, "longest", row->longest, true);
+	timeline_json_longest(cli, t, o, &row->longest);
 	return o;
 }
 
@@ -65,6 +81,7 @@ void wait_json(const struct wait *w, const struct timeline *t, u64 top)
 	else
 		cli_json_set(cli, doc, "start_tsc", json_null());
 	cli_json_hertz(cli, doc, t->hz);
+	cli_json_string(cli, doc, "clock", cli_when_name(t->times.clock));
 	cli_json_list_open(cli, doc, "vcpus", stdout);
 	for (i = 0; i < w->rows && !cli_output_failed(cli); i += n) {
 		u32 vcpu = w->row[i].vcpu;

@@ -45,7 +45,7 @@ static void print_row(struct cli_table *table, const struct timeline *t, const s
 	if (row->kind == WAIT_OTHERS)
 		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
 	else
-		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, row->longest, buf));
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, row->longest.ticks, buf));
 	if (row->kind == WAIT_VCPU)
 		cli_cell(table, CLI_DIM, "%s", timeline_short(t, row->host, buf));
 	else
@@ -91,11 +91,49 @@ static void print_table(const struct wait_options *own, const struct timeline *t
 	       guessed ? "; ?: by guessed or unknown reasons, ± covers them" : "");
 }
 
+/* When the longest time of each row began, and where. */
+static void print_longest(const struct wait_options *own, const struct timeline *t)
+{
+	char title[CLI_WHEN], buf[CLI_WHEN];
+	const struct cli_column column[] = {
+		{ "VCPU", CLI_NAMES }, { "WAITED FOR", CLI_NAMES },
+		{ "LONGEST", true },   { cli_when_title(&t->times, title), true },
+		{ "CPU", true },       { "OFFSET", true },
+	};
+	const struct wait *w = &own->wait;
+	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	size_t i, n = 0;
+
+	for (i = 0; i < w->rows; i++) {
+		const struct wait_row *row = &w->row[i];
+		const struct timeline_longest *longest = &row->longest;
+
+		n = i && row->vcpu == w->row[i - 1].vcpu ? n + 1 : 0;
+		if ((own->top && n >= own->top) || !longest->given)
+			continue;
+		cli_cell(table, CLI_PLAIN, "%s", t->vcpu[row->vcpu].name);
+		cli_cell(table, paint_of(row), "%s", wait_whom(t, row));
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, longest->ticks, buf));
+		cli_cell(table, CLI_PLAIN, "%s", timeline_longest_at(t, longest, buf));
+		cli_cell(table, CLI_PLAIN, "%s",
+			 cli_stream_cpu(t->cli->stream[longest->stream], buf));
+		cli_cell(table, CLI_PLAIN, "0x%llx", (unsigned long long)longest->offset);
+	}
+	cli_table_print(table, "");
+}
+
 static int take_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
 {
 	struct wait_options *own = opaque;
 
 	return wait_span(&own->wait, t, s);
+}
+
+static void print_tables(const struct wait_options *own, const struct timeline *t)
+{
+	print_table(own, t);
+	printf("\n");
+	print_longest(own, t);
 }
 
 static int show(void *opaque, const struct timeline *t)
@@ -109,7 +147,7 @@ static int show(void *opaque, const struct timeline *t)
 	else if (!t->timed)
 		printf("The trace has no times.\n");
 	else if (own->wait.rows)
-		print_table(own, t);
+		print_tables(own, t);
 	else
 		printf("No vCPU that left the guest came back in this trace.\n");
 	timeline_tell_ticks(t);
@@ -124,6 +162,7 @@ static int run(struct cli *cli)
 	};
 	int ret = cli_filter_check(cli, CLI_FILTER_CR3, "a vCPU waits, whatever its CR3");
 
+	own->given.wants.clock = cli_when_clock(cli);
 	if (!ret)
 		ret = timeline_given_open(cli, &own->given);
 	if (!ret)
@@ -133,6 +172,18 @@ static int run(struct cli *cli)
 	return ret;
 }
 
+static const char *const csv_waits[] = {
+	"owner",	"vmcs",		  "vm",		 "vcpu",	   "kind",
+	"for_owner",	"for_vmcs",	  "for_vm",	 "for_vcpu",	   "time_*",
+	"time_error_*", "host_between_*", "guessed",	 "times",	   "longest/length_*",
+	"longest/at_*", "longest/tsc",	  "longest/cpu", "longest/offset", NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "vcpus", "waits", csv_waits },
+	{ 0 },
+};
+
 const struct cli_command cli_wait = {
 	.name = "wait",
 	.title = "show who waited for whom: what a vCPU's CPU did while it was out",
@@ -141,11 +192,14 @@ const struct cli_command cli_wait = {
 		 "(halted). The vCPU that waited longest for others comes first. TIMES: exits\n"
 		 "after which it happened. HOST BETWEEN: of the host's row, what lies between two\n"
 		 "runs of that vCPU. A '?' marks what rests on a guessed or unknown reason.",
-	.examples = "  vmpt wait perf.data                        who waits most, and for whom\n"
-		    "  vmpt wait --owner web perf.data            the neighbours of one VM\n"
-		    "  vmpt wait --from 0.5 --to 0.6 perf.data    a tenth of a second\n",
-	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_clock_group,
-		   &cli_input_group, &cli_side_group, &cli_output_group },
+	.examples =
+		"  vmpt wait perf.data                        who waits most, and for whom\n"
+		"  vmpt wait --owner web perf.data            the neighbours of one VM\n"
+		"  vmpt wait --time=wall perf.data            and at what time it waited longest\n"
+		"  vmpt wait --from 0.5 --to 0.6 perf.data    a tenth of a second\n",
+	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
+		   &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct wait_options),
 	.run = run,
 };

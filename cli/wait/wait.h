@@ -29,7 +29,7 @@ struct wait_row {
 	u32 whom; /* WAIT_VCPU: that ran */
 	u8 kind;
 	u64 times; /* times out of the guest in which it happened, and the longest of them */
-	u64 longest;
+	struct timeline_longest longest;
 	struct timeline_part_time time;
 	/* WAIT_VCPU: the host's between two runs of .whom, which is in WAIT_HOST's .time */
 	u64 host;

@@ -255,7 +255,7 @@ python3 - "$out/run" <<-'END' || failures=$((failures + 1))
 	for v in json.load(open(run + "/wait.json"))["vcpus"]:
 	    w = want[v["vm"]]
 	    vcpus = [x for x in v["waits"] if x["kind"] == "vcpu"]
-	    check("one other", [x["vm"] for x in vcpus] == [w["other"]])
+	    check("one other", [x["for_vm"] for x in vcpus] == [w["other"]])
 	    got, error = vcpus[0]["time_ns"], vcpus[0]["time_error_ns"]
 	    check("waited for it", abs(got - w["wait"]) <= error)
 	    print("note: %s waited for %s: %d ns, and the host's between %d; its thread had the CPU for %d" %

@@ -289,12 +289,13 @@ def b8_csv(folder):
 					  encoding="utf-8")
 	rows = {"stat": lambda d: [{"cpu": s["cpu"], "key": k, **v} for s in d["streams"] for k, v in s["kinds"].items()],
 		"vms": lambda d: d["owners"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
+		"wait": lambda d: [{**{k: v for k, v in c.items() if k != "waits"}, **w} for c in d["vcpus"] for w in c["waits"]],
 		"timeline --summary": lambda d: [v for m in d["vms"] for v in m["vcpus"]],
 		"clocks": lambda d: [{"vmcs": v["vmcs"], **e} for v in d["vmcss"] for e in v["epochs"]],
 		"split -f -o csv": lambda d: d["streams"], "index csv": lambda d: d["index"]}
 	for command, of in rows.items():
 		words = [*command.split(), "-q", *(["--side-record=csv.jsonl"] if command != "stat" else []),
-			 *(["--tsc-khz=2000000"] if command.split()[0] in ("timeline", "exits") else []),
+			 *(["--tsc-khz=2000000"] if command.split()[0] in ("timeline", "exits", "wait") else []),
 			 "demo.cpu0.pt", "demo.cpu1.pt"]
 		words = command.split() if "index" in command else words
 		want = of(json.loads(vmpt(folder, *words)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* vmpt timeline: trace events, windows, guesses by code, and what is wrong with its input. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -637,6 +638,51 @@ START_TEST(a_loss)
 }
 END_TEST
 
+/* B12: a full disk is named as such, whichever way the output goes, small or large. */
+START_TEST(b12_a_full_disk)
+{
+	static const char *const file[] = { "timeline --html=/dev/full",
+					    "timeline --chrome=/dev/full",
+					    "timeline --summary --html=/dev/full" };
+	static const char *const out[] = { "timeline --json",
+					   "timeline --csv",
+					   "timeline --html=-",
+					   "timeline --chrome=-",
+					   "exits --json",
+					   "exits --csv",
+					   "wait --json",
+					   "wait --csv",
+					   "timeline",
+					   "wait",
+					   "split -f --json -o out",
+					   "clocks --json" };
+	static const char *const part[] = { "", "--to=0.00001" };
+	char args[256];
+	size_t i, k;
+
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < VMPT_ARRAY_SIZE(file); i++) {
+			const struct run *r =
+				vmpt("%s -q %s " RATES " " KHZ " " FILES, file[i], part[k]);
+
+			ck_assert_msg(r->code == 1, "%s: %d", file[i], r->code);
+			ck_has(r->err, "cannot write /dev/full: No space left on device");
+		}
+		for (i = 0; i < VMPT_ARRAY_SIZE(out); i++) {
+			const struct run *r;
+			int fd = open("/dev/full", O_WRONLY);
+
+			ck_assert_int_ge(fd, 0);
+			snprintf(args, sizeof(args), "%s -q %s " RATES " " KHZ " " FILES, out[i],
+				 part[k]);
+			r = vmpt_to(fd, args);
+			ck_assert_msg(r->code == 1, "%s: %d: %s", args, r->code, r->err);
+			ck_has(r->err, "cannot write the output: No space left on device");
+		}
+	}
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *s = suite_create("timeline-files");
@@ -657,6 +703,7 @@ TEST_SUITE()
 	tcase_add_test(tc, where_outputs_go);
 	tcase_add_test(tc, g7_only_what_vmpt_wrote_is_overwritten);
 	tcase_add_test(tc, g10_a_limit_on_the_size_of_files);
+	tcase_add_test(tc, b12_a_full_disk);
 	tcase_add_test(tc, a_loss);
 	suite_add_tcase(s, tc);
 	return s;

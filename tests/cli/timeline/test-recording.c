@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/sideinfo/recording.h"
@@ -353,6 +354,82 @@ START_TEST(b6_contradictions)
 }
 END_TEST
 
+/* The 18 characters before @end in @out: "20:53:21.250000000". */
+static const char *clock_before(const char *end, char text[19])
+{
+	while (end[-1] == ' ')
+		end--;
+	snprintf(text, 19, "%s", end - 18);
+	return text;
+}
+
+/* Of TSC @tsc, by the clocks of put_clocks() without a step: 2 GHz. */
+static void utc_of(u64 tsc, char text[32])
+{
+	u64 ns = 1790000000000000000ULL + (tsc - (TL_START - 2000)) / 2;
+	time_t s = (time_t)(ns / 1000000000);
+	struct tm tm;
+
+	gmtime_r(&s, &tm);
+	strftime(text, 32, "%H:%M:%S", &tm);
+	snprintf(text + 8, 24, ".%09llu", (unsigned long long)(ns % 1000000000));
+}
+
+/* Printed wall clock times are the recording's, and --from and --to take them. */
+START_TEST(b5_wall_clock_there_and_back)
+{
+	char line[19], at[19], want[32], *out;
+	const struct run *r;
+	json_t *doc, *o;
+	const char *row;
+	u64 tsc, ns;
+
+	ck_assert_int_eq(setenv("TZ", "UTC", 1), 0);
+	put_clocks(TL_START - 2000, 5, 0, 2000000);
+	/* The 40th line of the time line, pasted: the first of what follows. */
+	r = vmpt("timeline --time=wall -q -n 40 rec");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "TIME (UTC)");
+	row = strrchr(r->out, '\n');
+	while (row[-1] != '\n')
+		row--;
+	while (*row == ' ')
+		row++;
+	snprintf(line, sizeof(line), "%s", row);
+	out = strdup(row);
+	out[strcspn(out, "\n")] = '\0';
+	r = vmpt("timeline --time=wall -q --from=%s rec", line);
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, out);
+	free(out);
+	ck_lacks(vmpt("timeline --time=wall -q --to=%s rec", line)->out, line);
+
+	/* The longest exit: its TSC and its time are one. */
+	doc = run_json(vmpt("exits --json -q --time=wall --sort=max rec"));
+	o = json_at(doc, "exits/0/longest");
+	ck_assert_str_eq(json_text(doc, "clock"), "wall");
+	tsc = strtoull(json_text(o, "tsc"), NULL, 16);
+	ns = strtoull(json_text(o, "at_ns"), NULL, 10);
+	ck_assert_uint_le(ns - (1790000000000000000ULL + (tsc - (TL_START - 2000)) / 2), 1);
+	utc_of(tsc, want);
+	r = vmpt("exits -q --time=wall --sort=max rec");
+	row = strchr(strstr(r->out, "LONGEST"), '\n') + 1;
+	row = strstr(row, ":");
+	ck_assert_ptr_nonnull(row);
+	clock_before(row + 16, at);
+	ck_assert_msg(!strncmp(at, want, 17), "%s is not %s", at, want);
+	/* From there on: the first span is the host's that follows the exit. */
+	r = vmpt("timeline --csv --time=wall -q -n 6 --from=%s rec", at);
+	ck_assert_int_eq(r->code, 0);
+	snprintf(want, sizeof(want), ",%llu,", (unsigned long long)json_u64(o, "offset"));
+	ck_has(r->out, want);
+	r = vmpt("wait -q --time=wall rec");
+	ck_has(r->out, "TIME (UTC)");
+	json_decref(doc);
+	ck_assert_int_eq(unsetenv("TZ"), 0);
+}
+END_TEST
+
 /* ---- code ---- */
 
 /* An exit by CPUID, which is not before the trace's last. */
@@ -490,6 +567,7 @@ TEST_SUITE()
 	tcase_add_test(tc, b6_the_clocks_of_a_recording);
 	tcase_add_test(tc, b6_bad_clocks);
 	tcase_add_test(tc, b6_contradictions);
+	tcase_add_test(tc, b5_wall_clock_there_and_back);
 	tcase_add_test(tc, b11_code_by_one_option);
 	tcase_add_test(tc, b11_code_of_a_recording);
 	tcase_add_test(tc, b11_bad_code);

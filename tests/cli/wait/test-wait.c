@@ -45,14 +45,14 @@ static u64 ran_meanwhile(unsigned int guest, unsigned int whom, u64 *times)
 	return sum;
 }
 
-static unsigned int guest_of(json_t *o)
+static unsigned int guest_of(json_t *o, const char *key)
 {
 	unsigned int g;
 
 	for (g = 0; g < TL_GUESTS; g++)
-		if (tl_vmcs(g) == strtoull(json_text(o, "vmcs"), NULL, 16))
+		if (tl_vmcs(g) == strtoull(json_text(o, key), NULL, 16))
 			return g;
-	ck_abort_msg("%s", json_text(o, "vmcs"));
+	ck_abort_msg("%s", json_text(o, key));
 }
 
 static u64 distance(u64 a, u64 b)
@@ -79,7 +79,8 @@ START_TEST(pairs)
 			ck_assert_str_ne(json_text(wait, "kind"), "others");
 			if (strcmp(json_text(wait, "kind"), "vcpu") != 0)
 				continue;
-			want = ran_meanwhile(guest_of(o), guest_of(wait), &times);
+			want = ran_meanwhile(guest_of(o, "vmcs"), guest_of(wait, "for_vmcs"),
+					     &times);
 			ck_assert_uint_le(distance(json_u64(wait, "time_ticks"), want), error);
 			ck_assert_uint_lt(error, want);
 			ck_assert_uint_le(distance(json_u64(wait, "times"), times), times / 10 + 1);
@@ -167,10 +168,10 @@ START_TEST(the_right_one)
 	doc = run_json(vmpt("wait --json -q " FIGHT));
 	/* It waits most, and for the other one; "alone" for no one. */
 	ck_assert_str_eq(json_text(doc, "vcpus/0/vm"), "quiet");
-	ck_assert_str_eq(json_text(doc, "vcpus/0/waits/0/vm"), "noisy");
+	ck_assert_str_eq(json_text(doc, "vcpus/0/waits/0/for_vm"), "noisy");
 	ck_assert_str_eq(json_text(doc, "vcpus/0/waits/0/kind"), "vcpu");
 	ck_assert_str_eq(json_text(doc, "vcpus/1/vm"), "noisy");
-	ck_assert_str_eq(json_text(doc, "vcpus/1/waits/0/vm"), "quiet");
+	ck_assert_str_eq(json_text(doc, "vcpus/1/waits/0/for_vm"), "quiet");
 	ck_assert_str_eq(json_text(doc, "vcpus/2/vm"), "alone");
 	ck_assert_uint_eq(json_array_size(json_at(doc, "vcpus/2/waits")), 1);
 	ck_assert_str_eq(json_text(doc, "vcpus/2/waits/0/kind"), "host");
@@ -192,6 +193,74 @@ START_TEST(the_right_one)
 	ck_lacks(r->out, "\nnoisy");
 	ck_lacks(r->out, "host");
 	ck_has(vmpt("timeline --summary -q " FIGHT)->out, "\nalone ");
+}
+END_TEST
+
+/* When the longest wait began: the exit there is of that vCPU, and the neighbour ran next. */
+START_TEST(b6_when_it_waited_longest)
+{
+	json_t *doc, *o, *spans, *s;
+	const struct run *r;
+	u64 offset, cpu;
+	char at[32];
+	size_t i, found = 0;
+
+	write_fight();
+	doc = run_json(vmpt("wait --json -q " FIGHT));
+	o = json_at(doc, "vcpus/0/waits/0/longest");
+	ck_assert_str_eq(json_text(doc, "clock"), "start");
+	ck_assert_str_eq(json_text(o, "vm"), "quiet");
+	ck_assert_uint_gt(json_u64(o, "length_ns"), 0);
+	offset = json_u64(o, "offset");
+	cpu = json_u64(o, "cpu");
+	spans = run_json(vmpt("timeline --json -q " FIGHT));
+	json_array_foreach(json_at(spans, "spans"), i, s)
+	{
+		if (strcmp(json_text(s, "kind"), "guest") != 0 || json_u64(s, "cpu") != cpu)
+			continue;
+		if (json_u64(s, "offset") + json_u64(s, "bytes") == offset) {
+			ck_assert_str_eq(json_text(s, "vm"), "quiet");
+			ck_assert_uint_le(json_u64(s, "start_ns"), json_u64(o, "at_ns"));
+			found = 1;
+		} else if (found) {
+			ck_assert_str_eq(json_text(s, "vm"), "noisy");
+			ck_assert_uint_ge(json_u64(s, "start_ns"), json_u64(o, "at_ns"));
+			break;
+		}
+	}
+	ck_assert(found);
+	snprintf(at, sizeof(at), "  %llu.%09llu  ",
+		 (unsigned long long)(json_u64(o, "at_ns") / 1000000000),
+		 (unsigned long long)(json_u64(o, "at_ns") % 1000000000));
+	r = vmpt("wait -q " FIGHT);
+	ck_has(strstr(r->out, "OFFSET"), at);
+	ck_has(vmpt("wait --time=wall " FIGHT)->err, "--time=wall: the wall clock of");
+	ck_assert_int_eq(vmpt("wait --time=perf " FIGHT)->code, 2);
+	json_decref(spans);
+	json_decref(doc);
+}
+END_TEST
+
+/* A line a row, with whom it waited for beside who waited. */
+START_TEST(b12_csv)
+{
+	static const char head[] = "owner,vmcs,vm,vcpu,kind,for_owner,for_vmcs,for_vm,for_vcpu,"
+				   "time_ns,";
+	const struct run *r;
+	size_t i, lines = 0;
+
+	write_fight();
+	r = vmpt("wait --csv -q --top=0 " FIGHT);
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_msg(!strncmp(r->out, head, strlen(head)), "%s", r->out);
+	ck_has(r->out, "\n,0x1000,quiet,0,vcpu,,0x2000,noisy,0,");
+	ck_has(r->out, "\n,0x2000,noisy,0,vcpu,,0x1000,quiet,0,");
+	ck_has(r->out, "\n,0x3000,alone,0,host,,,,,");
+	for (i = 0; r->out[i]; i++)
+		lines += r->out[i] == '\n';
+	/* Each of the two for the other and the host, the third for the host. */
+	ck_assert_uint_eq(lines, 1 + 2 + 2 + 1);
+	ck_assert_int_eq(vmpt("wait --csv --json " FIGHT)->code, 2);
 }
 END_TEST
 
@@ -224,6 +293,8 @@ TEST_SUITE()
 	tcase_add_test(tc, pairs);
 	tcase_add_test(tc, rows_add_up);
 	tcase_add_test(tc, the_right_one);
+	tcase_add_test(tc, b6_when_it_waited_longest);
+	tcase_add_test(tc, b12_csv);
 	tcase_add_test(tc, nothing_to_show);
 	suite_add_tcase(s, tc);
 	return s;
