@@ -567,8 +567,8 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
-	.group = { &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
-		   &cli_side_group, &cli_output_group },
+	.group = { &cli_filter_group, &cli_clock_group, &cli_input_group, &cli_side_group,
+		   &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct vms),
 	.run = run,

@@ -160,6 +160,24 @@ START_TEST(b4_cpus_in_order)
 }
 END_TEST
 
+/* B12: --time is an option of the commands that print such times, and of no other. */
+START_TEST(b12_time_where_it_does_something)
+{
+	static const char *const with[] = { "timeline", "exits", "wait", "clocks" };
+	static const char *const without[] = { "vms", "stat", "split" };
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(with); i++)
+		ck_assert_ptr_nonnull(strstr(vmpt("%s --help", with[i])->out, "--time"));
+	for (i = 0; i < VMPT_ARRAY_SIZE(without); i++) {
+		ck_assert_ptr_null(strstr(vmpt("%s --help", without[i])->out, "--time"));
+		ck_assert_int_eq(vmpt("%s --time=wall x.pt", without[i])->code, 2);
+		ck_assert_ptr_nonnull(strstr(vmpt("%s --time=wall x.pt", without[i])->err,
+					     "unrecognized option '--time=wall'"));
+	}
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *s = suite_create("filter");
@@ -169,6 +187,7 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, b10_one_meaning_everywhere, 0, VMPT_ARRAY_SIZE(parts));
 	tcase_add_test(tc, b10_split_of_one);
 	tcase_add_test(tc, b10_names_are_checked);
+	tcase_add_test(tc, b12_time_where_it_does_something);
 	tcase_add_test(tc, b4_cpus_in_order);
 	suite_add_tcase(s, tc);
 	return s;
