@@ -246,8 +246,7 @@ static void warn_of_stacks(const struct cli *cli)
 	if (s->perf && i < s->outs)
 		cli_warn(
 			cli,
-			"perf's call stacks and call graphs of a guest's kernel mix its tasks: perf "
-			"has one stack per vCPU; its branches and flat profiles are right");
+			"perf's call stacks of a guest's kernel mix its tasks; flat profiles do not");
 }
 
 static int run(struct cli *cli)

@@ -518,7 +518,7 @@ START_TEST(b7_stacks_are_warned_of)
 {
 	static const u8 host[] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2,   0x82, /* PSB */
 				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x23, 0x06 };
-	static const char warning[] = "perf's call stacks and call graphs of a guest's kernel mix";
+	static const char warning[] = "perf's call stacks of a guest's kernel mix its tasks";
 	const char *at;
 	json_t *doc;
 
