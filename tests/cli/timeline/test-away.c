@@ -167,6 +167,72 @@ START_TEST(b2_parts_of_exits)
 }
 END_TEST
 
+/* The parts of all vCPUs, and their runs, from @from to @to. */
+static void add_window(const char *files, u64 from, u64 to, u64 sum[TL_GUESTS][5])
+{
+	json_t *doc, *o;
+	char key[32];
+	size_t i, p;
+
+	doc = run_json(vmpt("timeline --json --summary -q " RATES " --from=%llu --to=%llu %s",
+			    (unsigned long long)from, (unsigned long long)to, files));
+	json_array_foreach(json_at(doc, "vms"), i, o)
+	{
+		u64 *of = sum[guest_of(json_text(o, "vcpus/0/vmcs"))];
+
+		for (p = 0; p < 4; p++) {
+			snprintf(key, sizeof(key), "%s_ticks", part[p]);
+			of[p] += json_u64(o, key);
+		}
+		of[4] += json_u64(o, "running_ticks");
+	}
+	json_decref(doc);
+}
+
+#define WINDOWS 7
+
+/* What --from and --to cut is in the windows on both sides, and no window has a hole. */
+START_TEST(b2_windows_add_up)
+{
+	static const char files[] = "a.cpu0.pt a.cpu1.pt";
+	u64 whole[TL_GUESTS][5] = { { 0 } }, sum[TL_GUESTS][5] = { { 0 } }, length, from, to;
+	size_t g, p, k, full = 0;
+	json_t *doc;
+
+	tl_free(m);
+	write_machine(&crowd);
+	doc = run_json(vmpt("timeline --json --summary -q " RATES " %s", files));
+	length = json_u64(doc, "length_ticks");
+	json_decref(doc);
+	add_window(files, 0, length + 1, whole);
+	for (k = 0; k < WINDOWS; k++) {
+		u64 one[TL_GUESTS][5] = { { 0 } };
+
+		from = length * k / WINDOWS;
+		to = k + 1 < WINDOWS ? length * (k + 1) / WINDOWS : length + 1;
+		add_window(files, from, to, one);
+		for (g = 0; g < crowd.guests; g++) {
+			u64 all = 0;
+
+			for (p = 0; p < 5; p++) {
+				sum[g][p] += one[g][p];
+				all += one[g][p];
+			}
+			/* In the middle all of them run or are out at each time. */
+			if (k == WINDOWS / 2)
+				ck_assert_uint_eq(all, to - from);
+			full += all == to - from;
+		}
+	}
+	ck_assert_uint_ge(full, crowd.guests);
+	for (g = 0; g < crowd.guests; g++)
+		for (p = 0; p < 5; p++)
+			ck_assert_msg(sum[g][p] == whole[g][p], "%zu %s: %llu, not %llu", g,
+				      p < 4 ? part[p] : "running", (unsigned long long)sum[g][p],
+				      (unsigned long long)whole[g][p]);
+}
+END_TEST
+
 /* No reason is known: halts are guessed, so the bounds have to cover other reasons. */
 START_TEST(b1_guesses_are_in_the_bounds)
 {
@@ -436,6 +502,7 @@ TEST_SUITE()
 	tcase_add_test(tc, b2_the_longest_exit);
 	tcase_add_test(tc, b2_the_longest_exit_is_pasted);
 	tcase_add_test(tc, b2_parts_of_exits);
+	tcase_add_test(tc, b2_windows_add_up);
 	tcase_add_test(tc, b1_guesses_are_in_the_bounds);
 	tcase_add_test(tc, b2_untraced);
 	tcase_add_test(tc, b14_by_cpu_and_ip);
