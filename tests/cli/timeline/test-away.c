@@ -125,6 +125,25 @@ static void check_summary(const char *args, u64 most, u64 all[4])
 	json_decref(doc);
 }
 
+#define CODE_AT 0x800000 /* of the guests' exits: a MiB for each */
+
+/* File "code": NOPs, and HLT where a run ended so. */
+static void write_code(void)
+{
+	u8 *code = malloc(TL_GUESTS << 20);
+	size_t i;
+
+	ck_assert_ptr_nonnull(code);
+	memset(code, 0x90, TL_GUESTS << 20);
+	for (i = 0; i < runs; i++) {
+		ck_assert_uint_lt(run[i].ip - CODE_AT, TL_GUESTS << 20);
+		if (run[i].reason == 12)
+			code[run[i].ip - CODE_AT] = 0xf4;
+	}
+	write_file("code", code, TL_GUESTS << 20);
+	free(code);
+}
+
 /* Two CPUs, and vCPUs enough to have to wait for them. */
 static const struct tl_options crowd = {
 	.cpus = 2, .guests = 6, .runs = 900, .seed = 81, .evd = true, .halts = true
@@ -164,6 +183,34 @@ START_TEST(b2_parts_of_exits)
 	}
 	ck_assert_uint_gt(n, 12);
 	json_decref(doc);
+}
+END_TEST
+
+/* Without reasons, but with the code: only an exit at HLT may have been a halt. */
+START_TEST(b1_code_that_does_not_halt)
+{
+	struct tl_options o = crowd;
+	u64 all[4] = { 0 };
+	const struct run *r;
+
+	o.evd = false;
+	tl_free(m);
+	write_machine(&o);
+	write_code();
+	check_summary("--code=code@0x800000 a.cpu0.pt a.cpu1.pt", ~0ULL, all);
+	ck_assert_uint_gt(all[HALTED], 0);
+	/* No HLT at all: nothing is in doubt but the reasons. */
+	o.halts = false;
+	o.cpus = 1;
+	tl_free(m);
+	write_machine(&o);
+	write_code();
+	check_summary("--code=code@0x800000 a.cpu0.pt", 900 * 2 * 800, all);
+	r = vmpt("timeline --summary -q " RATES " --code=code@0x800000 a.cpu0.pt");
+	ck_lacks(r->out, "? ±");
+	/* Nothing is known of code that is not there. */
+	ck_has(vmpt("timeline --summary -q " RATES " --code=code@0x80000000 a.cpu0.pt")->out,
+	       "? ±");
 }
 END_TEST
 
@@ -503,6 +550,7 @@ TEST_SUITE()
 	tcase_add_test(tc, b2_the_longest_exit_is_pasted);
 	tcase_add_test(tc, b2_parts_of_exits);
 	tcase_add_test(tc, b2_windows_add_up);
+	tcase_add_test(tc, b1_code_that_does_not_halt);
 	tcase_add_test(tc, b1_guesses_are_in_the_bounds);
 	tcase_add_test(tc, b2_untraced);
 	tcase_add_test(tc, b14_by_cpu_and_ip);
