@@ -74,6 +74,29 @@ static void tell_overlaps(const struct run *r)
 	}
 }
 
+/* The plugin's clock, where VMs share a CPU. */
+static void tell_speed(const struct run *r)
+{
+	const struct cli_recording *rec = r->clocks.rec;
+	const struct cli_clock_pair *a, *b;
+	double speed;
+
+	if (!rec || rec->pairs < 2 || !(r->t.hz > 0))
+		return;
+	a = rec->pair;
+	b = a + rec->pairs - 1;
+	if (b->mono_raw_ns - a->mono_raw_ns < 1000000000)
+		return;
+	speed = (double)(b->tsc - a->tsc) * 1e9 / (double)(b->mono_raw_ns - a->mono_raw_ns) /
+		r->t.hz;
+	if (speed > 0.99 && speed < 1.01)
+		return;
+	cli_warn(r->cli,
+		 "the trace's clock ran %.*f times as fast as the host's: lengths are the trace's, "
+		 "not those of the wall clock",
+		 speed < 1.1 ? 2 : 1, speed);
+}
+
 static void tell_unseen(const struct run *r)
 {
 	char number[32], length[TIMELINE_TIME];
@@ -444,6 +467,7 @@ static int open_all(struct run *r)
 	if (ret)
 		return ret;
 	r->t.hz = r->t.times.hz;
+	tell_speed(r);
 	cli_clock_doubts(cli, r->t.clocks);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
 	if (!ret &&
