@@ -54,6 +54,7 @@ struct timeline_span {
 	bool has_left;
 	bool unseen;
 	bool left_timed; /* both times are known */
+	bool no_exit;	 /* that span ended otherwise */
 	bool left_cut;	 /* .left is before --from, which is .left_at */
 	bool in_doubt;	 /* whether it was a halt is not proved: .out has bounds for both */
 	struct vmpt_exit left;

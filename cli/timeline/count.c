@@ -282,6 +282,7 @@ static void set_out(const struct timeline_count *c, const struct timeline_vcpu *
 	const struct vmpt_time *start = &s->span->start;
 
 	s->left_timed = v->last_timed && s->begins;
+	s->no_exit = !v->open;
 	s->left_cut = v->last_end < c->from;
 	s->left_at = s->left_cut ? c->from : v->last_end;
 	if (s->left_at > s->start)

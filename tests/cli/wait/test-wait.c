@@ -281,6 +281,31 @@ START_TEST(b6_when_it_waited_longest)
 }
 END_TEST
 
+/* An overflow hides the exits: the time after these runs is no exit's, and exits says so. */
+START_TEST(b2_runs_without_an_exit)
+{
+	static const char hidden[] =
+		"set tsc=1 mtc=1 cyc=1 event_en=1 ticks=60 seed=3\n"
+		"vm A vmcs=0x12345000 cr3=0x5000\nvmptrld A\nrun 2\n"
+		"repeat 4 {\nrun 100\nenter A\nrun 120\noverflow {\nrun 10\n}\nrun 3\nexit hlt\n"
+		"psb\nrun 100\n}\n";
+	static const char rates[] = "-q --tsc-ratio=84 --mtc-freq=3 h.pt";
+	char command[4200];
+	json_t *doc;
+
+	write_file("h.trace", hidden, sizeof(hidden) - 1);
+	snprintf(command, sizeof(command), "'%s' -o h.pt h.trace", getenv("TRACEGEN"));
+	ck_assert_int_eq(system(command), 0);
+	doc = run_json(vmpt("timeline --summary --json %s", rates));
+	ck_assert_uint_gt(json_u64(doc, "vms/0/untraced_ticks"), 0);
+	json_decref(doc);
+	ck_has(vmpt("exits %s", rates)->out, "\n3 runs ended without an exit: vmpt timeline "
+					     "--summary has the time after them\n");
+	write_fight();
+	ck_lacks(vmpt("exits -q " FIGHT)->out, "without an exit");
+}
+END_TEST
+
 /* A line a row, with whom it waited for beside who waited. */
 START_TEST(b12_csv)
 {
@@ -335,6 +360,7 @@ TEST_SUITE()
 	tcase_add_test(tc, the_right_one);
 	tcase_add_test(tc, b2_wait_longer_than_the_window);
 	tcase_add_test(tc, b6_when_it_waited_longest);
+	tcase_add_test(tc, b2_runs_without_an_exit);
 	tcase_add_test(tc, b12_csv);
 	tcase_add_test(tc, nothing_to_show);
 	suite_add_tcase(s, tc);
