@@ -174,8 +174,9 @@ bool cli_help_topic(const char *topic, const struct cli_command *const *cmd, siz
 		printf("RTIT is the Real Time Instruction Trace of the Atoms of 2013 to 2015. vmpt finds\n"
 		       "out whether a raw file holds it; --format says so. It names no owners: who ran\n"
 		       "comes from --side-record. --tsc-ratio is one number, --kinds of vmpt dump are\n"
-		       "RTIT's. vmpt timeline, exits and clocks are for Intel PT only; --vm, --vcpu and\n"
-		       "--owner are by the side record, and --cr3, --from and --to are not for RTIT.\n");
+		       "RTIT's. vmpt timeline, exits, wait and clocks are for Intel PT only; --vm,\n"
+		       "--vcpu and --owner are by the side record, and --cr3, --from and --to are not\n"
+		       "for RTIT.\n");
 	else
 		printf("%s", files_text);
 	for (i = 0; i < count; i++)

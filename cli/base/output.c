@@ -166,8 +166,12 @@ void cli_note(const struct cli *cli, const char *fmt, ...)
 void cli_warn_line(const struct cli *cli, const char *file, size_t number, const char *why,
 		   size_t *skipped)
 {
-	if (++*skipped <= LINES_TOLD)
+	if (++*skipped > LINES_TOLD)
+		return;
+	if (number)
 		cli_warn(cli, "%s: line %zu: %s; skipped", file, number, why);
+	else
+		cli_warn(cli, "%s: %s; skipped", file, why);
 }
 
 void cli_warn_lines(const struct cli *cli, const char *file, size_t skipped)

@@ -55,9 +55,8 @@ static void add_clocks(struct cli_recorder *r)
 	}
 	r->next = raw + r->every;
 	cli_json_hex(r->cli, pair, "tsc", tsc);
-	/* Integers of any size: recording.json has a format of its own, and its readers 64 bits. */
-	cli_json_set(r->cli, pair, "monotonic_raw_ns", json_integer((json_int_t)raw));
-	cli_json_set(r->cli, pair, "realtime_ns", json_integer((json_int_t)real));
+	cli_json_number(r->cli, pair, "monotonic_raw_ns", raw);
+	cli_json_number(r->cli, pair, "realtime_ns", real);
 	if (spread)
 		cli_json_number(r->cli, pair, "cpu_spread_ns", spread);
 	cli_json_add(r->cli, r->clocks, pair);

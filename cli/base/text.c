@@ -125,7 +125,7 @@ char *cli_local(const char *text)
 
 	if (is_ascii(text) || cli_utf8())
 		return (char *)text;
-	local = to = malloc(strlen(text) * (ESCAPED - 1) + 1);
+	local = to = calloc(strlen(text) + 1, ESCAPED - 1);
 	if (!local)
 		return NULL;
 	while (*text) {

@@ -181,11 +181,12 @@ static const struct cli_command tracing = {
 	.name = "domain trace",
 	.title = "run domains and trace them from outside",
 	.about = "Start domains with the plugin that traces them, as the host they share would,\n"
-		 "and wait until all have ended, or for --seconds or Ctrl-C. The folder then has\n"
-		 "the trace of each host CPU, cpuN.pt, and the owner of each VMCS, vms.jsonl.",
+		 "and wait until all have ended, or for --seconds or Ctrl-C. The folder is then\n"
+		 "a recording, which each command of vmpt takes as its FILE: the trace of each\n"
+		 "host CPU, cpuN.pt, the owner of each VMCS, vms.jsonl, and recording.json.",
 	.examples = "  vmpt domain trace -o out a.xml b.xml\n"
 		    "  vmpt domain trace a=linux.xml b=linux.xml --set b:CMDLINE='run=work'\n"
-		    "  vmpt vms vmpt-trace/cpu*.pt     who ran, and how much\n",
+		    "  vmpt vms vmpt-trace             who ran, and how much\n",
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
 	.group = { &for_trace, &cli_mode_group, &connecting, &cli_output_group },

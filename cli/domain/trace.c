@@ -230,7 +230,7 @@ static int tell(struct cli *cli, const struct domain_run *run, struct trace *t)
 static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 {
 	struct domain_run run;
-	int code = domain_run_load(&run, cli, link), ended;
+	int code = domain_run_load(&run, cli, link), ended = CLI_OK;
 
 	run.edited = true;
 	if (!code)
@@ -243,14 +243,14 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 		code = trace_record(cli, t);
 		if (!code)
 			code = run_all(&run, t);
+		/* Whether the clocks of the end could be written or not, there is a trace. */
 		ended = trace_record_end(t, domain_signal());
-		code = code ? code : ended;
 	}
 	trace_folder_settle(cli, t, false);
 	if (!code)
 		code = tell(cli, &run, t);
 	domain_run_free(&run);
-	return code;
+	return code ? code : ended;
 }
 
 int domain_trace(struct cli *cli)

@@ -468,7 +468,8 @@ int cli_filter_open(struct cli *cli, const struct cli_clocks *clocks, const stru
 		code = take_time(cli, when, "--from", f->from, &f->from_tsc);
 	if (!code)
 		code = take_time(cli, when, "--to", f->to, &f->to_tsc);
-	if (!code && f->from && f->to && f->to_tsc <= f->from_tsc)
+	/* 0: both are before all TSCs, and nothing fits. */
+	if (!code && f->from && f->to && f->to_tsc <= f->from_tsc && f->to_tsc)
 		code = cli_usage(cli, "--to must be after --from");
 	return code;
 }

@@ -122,7 +122,7 @@ static void add_to_document(struct cli *cli, json_t *doc)
 static const struct cli_option options[] = {
 	{ "side-record", 0, CLI_FILE, "FILE",
 	  "the VMM's side record, JSON lines; default: that of the recording. RTIT: who ran; without it all is taken for the host's. "
-	  "Intel PT: names of VMs by their VMCS, for vms, split, clocks, timeline, exits",
+	  "Intel PT: names of VMs by their VMCS",
 	  CLI_AT(struct cli_side, file) },
 	{ 0 },
 };

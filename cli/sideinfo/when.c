@@ -250,7 +250,7 @@ static enum number parse_number(const char *s, s64 *ns, u64 *whole)
 
 	for (; *s >= '0' && *s <= '9'; s++) {
 		value = value * 10 + (*s - '0');
-		if (value > (__int128)~0ULL)
+		if (value > UINT64_MAX)
 			return NUMBER_BAD;
 	}
 	if (s == start)
@@ -380,6 +380,14 @@ static bool parse_zone(const char **s, long *east)
 	return m >= 0 && h < 24 && m < 60;
 }
 
+/* The calendar has the day: mktime() and timegm() go on to the next month. */
+static bool is_a_day(const struct tm *tm)
+{
+	struct tm day = { .tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday };
+
+	return timegm(&day) != (time_t)-1 && day.tm_mday == tm->tm_mday;
+}
+
 /* RFC 3339, or without a zone: local time. */
 static bool parse_date(const char *s, s64 *ns)
 {
@@ -399,7 +407,7 @@ static bool parse_date(const char *s, s64 *ns)
 		return false;
 	s++;
 	if (tm.tm_year < 70 || tm.tm_mon < 0 || tm.tm_mon > 11 || tm.tm_mday < 1 ||
-	    tm.tm_mday > 31 || !parse_clock(&s, &tm, &fraction))
+	    !is_a_day(&tm) || !parse_clock(&s, &tm, &fraction))
 		return false;
 	if (!*s || !strcmp(s, "?")) {
 		at = mktime(&tm);

@@ -38,6 +38,7 @@ struct code_options {
 };
 
 /* Their rows; "WITH" is put before the help of each. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type, a member, a string */
 #define CODE_OPTIONS(type, field, with)                                                        \
 	{ "code",                                                                              \
 	  0,                                                                                   \
@@ -59,6 +60,7 @@ struct code_options {
 		"image", 0, CLI_FILE, "FILE[@ADDR]", "older name of --code, for a program",    \
 			CLI_AT(type, field.image)                                              \
 	}
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* [VM:] is no part of the name of the file that is read. */
 int code_take(struct cli *cli, void *to, const char *arg);

@@ -93,7 +93,8 @@ static void print_names(struct cli_table *table, const struct exits *x, const st
 
 	cli_cell(table, CLI_GREEN, "%s", first ? exits_row_vm(t, row) : "");
 	cli_cell(table, row->key.halted ? CLI_DIM : CLI_PLAIN, "%s",
-		 exits_row_name(x, t, row, why, sizeof(why), KEY_COLUMNS));
+		 exits_row_name(x, t, row, why, sizeof(why),
+				cli_room(t->cli) ? KEY_COLUMNS : TIMELINE_WHOLE));
 }
 
 /* Of one VM the rows of all would be the same again. */

@@ -351,7 +351,7 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 	u32 k;
 
 	set_zero(cli, t, doc);
-	set_given(cli, t, doc, "length", t->last, t->timed);
+	set_given(cli, t, doc, "length", timeline_lasts(t), t->timed);
 	for (i = 0; i < cli->streams; i++) {
 		json_t *o = totals_object(cli, t, &t->cpu[i]);
 

@@ -287,7 +287,7 @@ static int finish(struct run *r)
 	/* Before the sinks end: some of them write the warnings. */
 	tell_overlaps(r);
 	tell_unseen(r);
-	if (r->filter->from && !r->any)
+	if (r->filter->from && !r->any && !r->past)
 		cli_warn(r->cli, "--from: the trace ends before that, at %s%s",
 			 cli_when_whole(&r->t.times, r->end > r->t.zero ? r->end : r->t.zero, buf),
 			 r->t.times.clock != CLI_WHEN_START ? ""
@@ -295,7 +295,9 @@ static int finish(struct run *r)
 							    : " ticks");
 	else
 		cli_filter_tell(r->cli);
-	timeline_names_tell(r->cli, &r->names, r->filter->from || r->filter->to);
+	/* In a part of the trace without a span none can have run. */
+	if (r->any || (!r->filter->from && !r->filter->to))
+		timeline_names_tell(r->cli, &r->names, r->filter->from || r->filter->to);
 	if (r->wants->tell)
 		r->wants->tell(r->wants->tell_opaque, &r->t);
 	for (i = 0; i < r->sinks && !code; i++)

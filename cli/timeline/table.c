@@ -124,8 +124,9 @@ static const char *const backs[] = {
 };
 
 /* Why it ended, where the next line does not show it. */
-static void print_end(const struct timeline_span *s)
+static void print_end(const struct timeline_table *table, const struct timeline_span *s)
 {
+	size_t columns = cli_room(table->cli) ? WHY_COLUMNS : TIMELINE_WHOLE;
 	const struct vmpt_span *span = s->span;
 	char why[96];
 
@@ -133,7 +134,7 @@ static void print_end(const struct timeline_span *s)
 		cli_print("  %s",
 			  timeline_cut(vmpt_strerror(-(int)span->loss), 34, why, sizeof(why)));
 	} else if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT) {
-		cli_print("  %s", timeline_why(&span->exit, why, sizeof(why), WHY_COLUMNS));
+		cli_print("  %s", timeline_why(&span->exit, why, sizeof(why), columns));
 		if (span->exit.has_ip)
 			printf(" %llx", (unsigned long long)span->exit.ip);
 	} else if (span->back && span->back < VMPT_ARRAY_SIZE(backs)) {
@@ -185,7 +186,7 @@ static int table_span(void *opaque, const struct timeline *t, const struct timel
 	/* Where vmpt dump --cpu --start goes on. */
 	snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)span->offset);
 	field(buf, 10, true);
-	print_end(s);
+	print_end(table, s);
 	return CLI_OK;
 }
 
@@ -402,7 +403,8 @@ static int summary_end(void *opaque, const struct timeline *t)
 	for (i = 0; i < t->vms; i++)
 		vms += t->vm[i].wanted > 0;
 	if (t->timed)
-		printf("%s%s on ", timeline_short(t, t->last, buf), t->hz > 0 ? "" : " ticks");
+		printf("%s%s on ", timeline_short(t, timeline_lasts(t), buf),
+		       t->hz > 0 ? "" : " ticks");
 	printf("%zu CPU%s, %zu VM%s%s%s\n\n", t->cli->streams, t->cli->streams == 1 ? "" : "s", vms,
 	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs",
 	       t->timed ? "" : "; the trace has no times");

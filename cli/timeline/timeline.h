@@ -162,6 +162,8 @@ double timeline_seconds(const struct timeline *timeline, u64 ticks);
 
 #define TIMELINE_TIME 32
 
+/* Ticks of the part of the trace that --from and --to choose. */
+u64 timeline_lasts(const struct timeline *t);
 /* "12.3 us", "4,711" ticks. */
 const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The same, "12.3 M" of many ticks: for tables of totals. */
@@ -170,6 +172,8 @@ const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELIN
 #define TIMELINE_UNTOLD "–"
 /* Warn that times are in ticks, if there are times. */
 void timeline_tell_ticks(const struct timeline *t);
+/* Columns of any reason: nothing is cut. */
+#define TIMELINE_WHOLE 64
 /* The reason with its mark: "HLT?"; cut to @columns. */
 const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
 /* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */

@@ -81,6 +81,14 @@ double timeline_seconds(const struct timeline *t, u64 ticks)
 	return t->hz > 0 ? (double)ticks / t->hz : (double)ticks;
 }
 
+u64 timeline_lasts(const struct timeline *t)
+{
+	u64 from = cli_filter(t->cli)->from_tsc;
+
+	from = from > t->zero ? from - t->zero : 0;
+	return t->last > from ? t->last - from : 0;
+}
+
 const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len)
 {
 	if (cli_columns(name) <= columns && strlen(name) < len)

@@ -557,8 +557,8 @@ const struct cli_command cli_vms = {
 	.about = "Show the owners of the trace: each VM by its VMCS, the host, and bytes whose\n"
 		 "owner the trace does not name. Entries and exits are counted where the trace\n"
 		 "shows them; a dash means unknown.\n"
-		 "Names of VMs come from --side-record, the folder of vmpt record, or the context\n"
-		 "switches and KVM events of a perf.data.\n"
+		 "Names of VMs come from the recording, --side-record, or the context switches\n"
+		 "and KVM events of a perf.data.\n"
 		 "RTIT does not name owners: --side-record does. FUP.PGEs and FUP.PGDs, which\n"
 		 "come with VM entries and exits among others, are counted for each.",
 	.examples = "  vmpt vms perf.data              all CPUs of a host\n"

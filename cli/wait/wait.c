@@ -87,8 +87,8 @@ static void print_table(const struct wait_options *own, const struct timeline *t
 		open |= row->time.open;
 	}
 	cli_table_print(table, "");
-	printf("±: worst-case error%s%s\n", open ? "; ±?: unbounded" : "",
-	       guessed ? "; ?: by guessed or unknown reasons, ± covers them" : "");
+	cli_print("±: worst-case error%s%s\n", open ? "; ±?: unbounded" : "",
+		  guessed ? "; ?: by guessed or unknown reasons, ± covers them" : "");
 }
 
 /* When the longest time of each row began, and where. */

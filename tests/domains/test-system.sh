@@ -162,7 +162,7 @@ check 'trace: its XML is as before' [ "$(grep -c plugin /etc/libvirt/qemu/known.
 
 # ---- unwanted ends ----
 
-mkdir full && mount -t tmpfs -o size=8k tmpfs full
+mkdir full && mount -t tmpfs -o size=12k tmpfs full
 domain trace "${set[@]}" --plugin "$real" -o full --set "FIRMWARE=$work/ends.bin" a="$xml"
 check 'full disk: losses' [ $rc = 3 ]
 check 'full disk: the guest continued' grep -qE '^a .* shut down$' stdout

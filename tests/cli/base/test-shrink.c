@@ -21,7 +21,7 @@
 #define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
 
 #define WORDS	16
-#define CALLS	400	  /* system calls after the opening, at most: a run has fewer */
+#define CALLS	2000	  /* system calls after the opening, at most: a run has fewer */
 #define SIZE	(1 << 20) /* of a trace: several chunks for each thread */
 #define SHORTER "became shorter while it was read"
 
@@ -118,7 +118,7 @@ static int run_cut(const char *args, const char *name, off_t size, int calls, bo
 static int check_all(const char *args, const char *name, off_t size, void (*make)(const char *))
 {
 	/* All moments in a soak; the sanitizers are slow. */
-	int step = getenv("VMPT_SANITIZED") ? 29 : 7, calls, code, sentences = 0;
+	int step = getenv("VMPT_SANITIZED") ? 61 : 7, calls, code, sentences = 0;
 	bool cut = true;
 	char *err;
 	size_t n;

@@ -294,11 +294,13 @@ START_TEST(b3_names_stay_different)
 
 	for (i = 0; i < 18; i++) {
 		/* PSB, PIP 2000 NR=1, VMCS (i + 1) << 12, PSBEND */
+		/* NOLINTBEGIN(bugprone-not-null-terminated-result): bytes */
 		memcpy(bytes + used, psb_plus, 16);
 		memcpy(bytes + used + 16, "\x02\x43\x01\x02\0\0\0\0", 8);
 		memcpy(bytes + used + 24, "\x02\xc8\x01\0\0\0\0", 7);
 		bytes[used + 26] = (char)(i + 1);
 		memcpy(bytes + used + 31, "\x02\x23", 2);
+		/* NOLINTEND(bugprone-not-null-terminated-result) */
 		used += 33;
 		n += snprintf(
 			record + n, sizeof(record) - (size_t)n,

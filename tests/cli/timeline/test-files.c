@@ -354,6 +354,7 @@ START_TEST(what_is_wrong_is_said)
 		{ "timeline --from=x a.cpu0.pt", 2, "not a time" },
 		{ "timeline --from=-1 a.cpu0.pt", 2, "not a time" },
 		{ "timeline --from=5 --to=4 a.cpu0.pt", 2, "must be after" },
+		{ "timeline --from=tsc:1 --to=tsc:2 a.cpu0.pt", 0, "nothing in the trace fits" },
 		{ "timeline --perf-time a.cpu0.pt", 2, "perf's time" },
 		{ "timeline --summary --head=3 a.cpu0.pt", 2, "--head" },
 		{ "timeline --chrome=a.cpu0.pt a.cpu0.pt", 2, "a.cpu0.pt is an input" },

@@ -90,11 +90,12 @@ static void write_perf(const char *name, bool kvm, unsigned int cpus)
 	write_file(name, w.buf, w.size);
 }
 
-/* Exits of four kinds in turn: OUT to port 3f8h, WRMSR with and RDMSR without its event, a fault.
+/* Exits of four kinds in turn: OUT to port 3f8h, WRMSR with and RDMSR without its event, a fault or
+ * @fourth.
  */
-static void write_kinds(const char *name)
+static void write_kinds(const char *name, u32 fourth)
 {
-	static const u32 reason[] = { 30, 32, 31, 48 };
+	const u32 reason[] = { 30, 32, 31, fourth };
 	unsigned int cpu;
 	size_t i;
 
@@ -272,13 +273,23 @@ static u64 sum_of(json_t *doc)
 	return sum;
 }
 
+/* B3: what is no terminal gets the longest reason whole. */
+START_TEST(b3_reasons_are_whole)
+{
+	writer_free(&w);
+	write_kinds("kinds.data", 72);
+	ck_has(vmpt("exits -q " RATES " kinds.data")->out, " ENQCMD PASID translation failure ");
+	ck_has(vmpt("timeline -q " RATES " kinds.data")->out, "ENQCMD PASID translation failure");
+}
+END_TEST
+
 START_TEST(b14_port_msr_gpa)
 {
 	json_t *doc;
 	const char *args = "exits -q --json --by=%s " RATES " kinds.data";
 
 	writer_free(&w);
-	write_kinds("kinds.data");
+	write_kinds("kinds.data", 48);
 	doc = run_json(vmpt(args, "port"));
 	ck_assert_ptr_nonnull(row_of(doc, "port", "0x3f8"));
 	ck_assert_str_eq(json_text(row_of(doc, "port", "0x3f8"), "direction"), "out");
@@ -557,6 +568,7 @@ TEST_SUITE()
 	tcase_add_test(tc, times_of_perf);
 	tcase_add_test(tc, b5_perf_time_everywhere);
 	tcase_add_test(tc, exits_of_perf);
+	tcase_add_test(tc, b3_reasons_are_whole);
 	tcase_add_test(tc, b14_port_msr_gpa);
 	tcase_add_test(tc, a_cpu_is_missing);
 	tcase_add_test(tc, recording_is_not_overwritten);

@@ -188,11 +188,19 @@ START_TEST(the_right_one)
 	ck_has(r->out, "\nquiet vcpu 0  noisy vcpu 0 ");
 	ck_has(r->out, "\nnoisy vcpu 0  quiet vcpu 0 ");
 	ck_assert_uint_le(widest(r->out), 100);
+	setenv("LC_ALL", "C", 1);
+	ck_has(vmpt("wait -q " FIGHT)->out, "\n+-: worst-case error");
+	setenv("LC_ALL", "C.UTF-8", 1);
 	r = vmpt("wait -q --owner=quiet --top=1 " FIGHT);
 	ck_has(r->out, "\nquiet vcpu 0  noisy vcpu 0 ");
 	ck_lacks(r->out, "\nnoisy");
 	ck_lacks(r->out, "host");
 	ck_has(vmpt("timeline --summary -q " FIGHT)->out, "\nalone ");
+	/* A part is as long as it is, wherever it begins. */
+	ck_has(vmpt("timeline --summary -q --from=20us --to=30us " FIGHT)->out, "10.0 ");
+	doc = run_json(vmpt("timeline --summary --json -q --from=20us --to=30us " FIGHT));
+	ck_assert_uint_eq(json_u64(doc, "length_ns"), 10000);
+	json_decref(doc);
 }
 END_TEST
 
