@@ -116,6 +116,7 @@ struct exits {
 	struct vmpt_hash by_ip; /* and by row */
 	u64 seed;
 	u64 ips_left_out;
+	u64 no_exits; /* runs that ended otherwise, with a time until the next one */
 	u64 left_out; /* exits that have no such key: not I/O, for example */
 };
 
