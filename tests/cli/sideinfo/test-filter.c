@@ -104,6 +104,7 @@ END_TEST
 START_TEST(b10_split_of_one)
 {
 	const struct run *r;
+	json_t *doc;
 
 	write_mixed("x.pt");
 	write_file("vms.jsonl", record, strlen(record));
@@ -113,6 +114,12 @@ START_TEST(b10_split_of_one)
 	ck_lacks(r->out, "b000");
 	ck_lacks(r->out, "host");
 	ck_has(r->out, "75 bytes do not fit the filters");
+	doc = run_json(vmpt("index --json out"));
+	ck_assert_uint_eq(json_u64(doc, "filtered_bytes"), 75);
+	ck_assert_uint_eq(json_u64(doc, "left_out_bytes"), 0);
+	ck_assert_uint_eq(json_u64(doc, "slices"), json_array_size(json_at(doc, "index")));
+	ck_assert_uint_eq(json_u64(doc, "slices"), json_u64(doc, "streams/0/slices"));
+	json_decref(doc);
 	r = vmpt("split -f -o out --cr3=3000 x.pt");
 	ck_has(r->out, "\nvmcs-b000.pt ");
 	ck_lacks(r->out, "a000");
