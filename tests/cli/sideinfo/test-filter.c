@@ -145,9 +145,20 @@ START_TEST(b10_names_are_checked)
 		ck_has(r->err, "--vm: no VM 'mail' in the trace; it has web, db");
 		r = vmpt("%s --side-record=vms.jsonl --owner=mail x.pt", cmd[i]);
 		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		r = vmpt("%s --side-record=vms.jsonl --vcpu=7-9 x.pt", cmd[i]);
+		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		ck_has(r->err, "--vcpu: no such vCPU in the trace; it has 0, 1\n");
+		r = vmpt("%s --vcpu=0 x.pt", cmd[i]);
+		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		ck_has(r->err, "--vcpu: no vCPU has a number here");
+		r = vmpt("%s --cpu=5 x.pt@1", cmd[i]);
+		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		ck_has(r->err, "--cpu: no such CPU in the trace; it has CPU 1 only");
 		r = vmpt("%s --from=1 x.pt", cmd[i]);
 		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
-		ck_has(r->err, "has no times");
+		ck_has(r->err, strcmp(cmd[i], "clocks")
+				       ? "has no times"
+				       : "--from: clocks are found by the whole trace");
 	}
 }
 END_TEST
