@@ -321,6 +321,24 @@ static bool has_head(const struct cli_folder *f)
 	return !lstat(f->head, &st);
 }
 
+/* After the error of a recording.json: the traces next to it can be read without it. */
+static void advise_traces(const struct cli_folder *f)
+{
+	struct dirent **e = NULL;
+	int i, n = scandir(f->path, &e, is_stream, by_cpu);
+	char *perf = join(f->path, CLI_FOLDER_PERF);
+
+	if (perf && !access(perf, F_OK))
+		fprintf(stderr, "  give its trace: %s\n", perf);
+	else if (n > 0)
+		fprintf(stderr, "  give its traces: %s/%s%s\n", f->path, e[0]->d_name,
+			n > 1 ? " ..." : "");
+	free(perf);
+	for (i = 0; i < n; i++)
+		free(e[i]);
+	free(e);
+}
+
 static int open_folder(struct cli *cli, const char *path)
 {
 	int code = start(cli, path, strlen(path));
@@ -335,6 +353,8 @@ static int open_folder(struct cli *cli, const char *path)
 		code = load_head(cli, f);
 		if (!code)
 			code = take_traces(cli, f);
+		if (code == CLI_FAILED)
+			advise_traces(f);
 		return code ? code : take_side(cli, f);
 	}
 	perf = join(f->path, CLI_FOLDER_PERF);
@@ -343,6 +363,15 @@ static int open_folder(struct cli *cli, const char *path)
 	/* The reader finds perf's own file by itself. */
 	if (!has_perf)
 		code = take_streams(cli, f);
+	perf = join(f->path, "data");
+	if (!code && !has_perf && !f->files && perf && access(perf, F_OK)) {
+		cli_error(cli,
+			  "%s: there is no trace in this folder: no " CLI_FOLDER_HEAD
+			  ", " CLI_FOLDER_PERF ", data, cpuN.pt or cpuN.rtit",
+			  f->path);
+		code = CLI_FAILED;
+	}
+	free(perf);
 	if (!code)
 		code = find_side(cli, f, CLI_FOLDER_SIDE);
 	return code || f->side ? code : find_side(cli, f, CLI_FOLDER_OLD_SIDE);
@@ -359,6 +388,25 @@ static bool is_one_folder(const struct cli *cli, size_t n)
 	return true;
 }
 
+/* recording.json itself and the side record are no traces. */
+static int refuse_parts(const struct cli *cli, const struct cli_folder *f, size_t n)
+{
+	const char *side = json_string_value(json_object_get(f->doc, "side_record"));
+	int i, cpu = -1;
+
+	for (i = 0; i < cli->files; i++) {
+		const char *name = cli->path[i] + n;
+
+		if ((!strcmp(name, CLI_FOLDER_HEAD) || (side && !strcmp(name, side))) &&
+		    !lists(f, name, &cpu))
+			return cli_usage(cli,
+					 "%s: is a part of a recording, and no trace: give "
+					 "the folder, %s",
+					 cli->path[i], f->path);
+	}
+	return CLI_OK;
+}
+
 /* The traces stay those of the command line, and what is wrong with the recording is a warning. */
 static int open_around(struct cli *cli, int *cpu)
 {
@@ -371,6 +419,8 @@ static int open_around(struct cli *cli, int *cpu)
 	if (code || !f)
 		return code;
 	known = has_head(f) && !load_head(cli, f);
+	if (known && refuse_parts(cli, f, n))
+		return CLI_USAGE;
 	for (i = 0; known && i < cli->files; i++)
 		known = lists(f, cli->path[i] + n, &cpu[i]);
 	if (known)

@@ -393,15 +393,15 @@ static int nothing_chosen(struct cli *cli)
 		high = cpu > high ? cpu : high;
 	}
 	if (low < 0 && vmpt_trace_stream(cli->trace, 0)->tid >= 0)
-		cli_error(cli, "--cpu: the trace is of threads, not of CPUs");
+		cli_usage(cli, "--cpu: the trace is of threads, not of CPUs");
 	else if (low < 0)
-		cli_error(cli, "--cpu: the trace does not say its CPU; name it with FILE@CPU");
+		cli_usage(cli, "--cpu: the trace does not say its CPU; name it with FILE@CPU");
 	else if (low == high)
-		cli_error(cli, "--cpu: no such CPU in the trace; it has CPU %d only", low);
+		cli_usage(cli, "--cpu: no such CPU in the trace; it has CPU %d only", low);
 	else
-		cli_error(cli, "--cpu: no such CPU in the trace; it has CPUs between %d and %d",
+		cli_usage(cli, "--cpu: no such CPU in the trace; it has CPUs between %d and %d",
 			  low, high);
-	return CLI_FAILED;
+	return CLI_USAGE;
 }
 
 /* By CPU, those that do not say it first; then by thread. One CPU has one stream. */

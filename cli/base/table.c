@@ -95,7 +95,7 @@ static void print_cell(const struct cli_table *t, size_t i, const char *text, en
 		printf("  ");
 	if (t->column[i].align == CLI_RIGHT)
 		printf("%*s", pad, "");
-	if (paint)
+	if (paint && *text)
 		printf("%s%s%s", cli_paint(t->cli, paint), text, cli_paint(t->cli, CLI_PLAIN));
 	else
 		printf("%s", text);

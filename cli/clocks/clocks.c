@@ -41,10 +41,8 @@ static u64 middle_of(const struct vmpt_epoch *e)
 static bool is_wanted(struct cli *cli, u64 vmcs, const struct vmpt_epoch *e)
 {
 	const struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = vmcs };
-	const struct cli_filter *f = cli_filter(cli);
 
-	if (e->from >= f->to_tsc || e->to < f->from_tsc ||
-	    !cli_filter_owner(cli, &owner, middle_of(e)))
+	if (!cli_filter_owner(cli, &owner, middle_of(e)))
 		return false;
 	cli_filter(cli)->seen = true;
 	return true;
@@ -400,6 +398,10 @@ static int run(struct cli *cli)
 		return cli_usage(cli, "%s: RTIT has the hardware's TSC: nothing to find",
 				 cli->file[0]);
 	code = cli_filter_check(cli, CLI_FILTER_CR3 | CLI_FILTER_OTHERS, "clocks are those of VMs");
+	if (!code)
+		code = cli_filter_check(cli, CLI_FILTER_TIME,
+					"clocks are found by the whole trace; vmpt clocks shows "
+					"from when to when each holds");
 	if (!code)
 		code = cli_clocks_open(cli, &s->c);
 	if (!code)

@@ -426,6 +426,68 @@ static int check_name(struct cli *cli, const char *what, const char *word, bool 
 					  : "a VMCS in hex");
 }
 
+/* ---- numbers that no vCPU has ---- */
+
+#define NUMBERS_LISTED 16
+
+struct numbers {
+	s64 list[NUMBERS_LISTED];
+	size_t count;
+	bool more, found;
+};
+
+static void look_number(const struct cli_filter *f, struct numbers *n, s64 vcpu)
+{
+	size_t i, k;
+
+	if (vcpu < 0)
+		return;
+	for (i = 0; i < f->vcpus; i++)
+		n->found |= vcpu >= f->vcpu[i].first && vcpu <= f->vcpu[i].last;
+	for (i = 0; i < n->count && n->list[i] < vcpu; i++)
+		;
+	if (i < n->count && n->list[i] == vcpu)
+		return;
+	if (n->count == NUMBERS_LISTED) {
+		n->more = true;
+		return;
+	}
+	for (k = n->count++; k > i; k--)
+		n->list[k] = n->list[k - 1];
+	n->list[i] = vcpu;
+}
+
+static int check_vcpus(struct cli *cli)
+{
+	const struct cli_side_record *record = cli_side(cli)->record;
+	const struct cli_filter *f = cli_filter(cli);
+	const struct cli_clocks *c = f->clocks;
+	const struct vmpt_vm_name *list;
+	struct numbers n = { 0 };
+	char text[512] = "";
+	size_t i, count = 0, used = 0;
+
+	if (!f->vcpus)
+		return CLI_OK;
+	for (i = 0; record && i < record->vcpus; i++)
+		look_number(f, &n, (s64)record->vcpu[i].vcpu);
+	for (i = 0; c && i < c->vcpus; i++)
+		look_number(f, &n, (s64)c->vcpu[i].vcpu);
+	list = c && c->names ? vmpt_names_list(c->names, &count) : NULL;
+	for (i = 0; i < count; i++)
+		look_number(f, &n, list[i].vcpu);
+	if (n.found)
+		return CLI_OK;
+	if (!n.count)
+		return cli_usage(cli,
+				 "--vcpu: no vCPU has a number here; --side-record gives numbers");
+	for (i = 0; i < n.count; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", i ? ", " : "",
+					 (long long)n.list[i]);
+	return cli_usage(cli, "--vcpu: no such vCPU in the trace; it has %s%s", text,
+			 n.more ? " and others" : "");
+}
+
 static int check_names(struct cli *cli)
 {
 	struct cli_filter *f = cli_filter(cli);
@@ -438,7 +500,7 @@ static int check_names(struct cli *cli)
 	for (i = 0; !code && i < f->owner.count; i++)
 		if (!is_kind(f->owner.s[i]))
 			code = check_name(cli, "--owner", f->owner.s[i], true, &f->exact[i]);
-	return code;
+	return code ? code : check_vcpus(cli);
 }
 
 static int take_time(struct cli *cli, const struct cli_times *when, const char *what,

@@ -454,7 +454,7 @@ int cli_when_parse(const struct cli_times *w, const char *text, u64 *tsc, char w
 	s64 ns = 0;
 
 	if (!strncmp(text, "tsc:", 4) && text[4] >= '0' && text[4] <= '9') {
-		*tsc = strtoull(text + 4, &end, 0);
+		*tsc = strtoull(text + 4, &end, strncmp(text + 4, "0x", 2) ? 10 : 16);
 		if (!*end && *tsc < TSC_END)
 			return 0;
 	}
@@ -475,7 +475,8 @@ int cli_when_parse(const struct cli_times *w, const char *text, u64 *tsc, char w
 	if (number)
 		return to_tsc(w, CLI_WHEN_START, ns, tsc, why);
 	snprintf(why, 160,
-		 "it is not a time, like 0.25, 12.5ms, perf:969349.99, 14:03:07.25 or RFC 3339");
+		 "it is not a time, like 0.25, 12.5ms, perf:969349.99, unix:1763820187.25, "
+		 "tsc:0x1234, 14:03:07.25 or RFC 3339");
 	return -1;
 }
 

@@ -249,6 +249,7 @@ static json_t *index_document(struct cli *cli)
 	cli_json_set(cli, doc, "cpus", cpus);
 	cli_json_set(cli, doc, "owners", json_incref(s->owners));
 	cli_json_set(cli, doc, "errors", json_incref(s->errors));
+	cli_json_number(cli, doc, "filtered_bytes", s->filtered);
 	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
 	cli_json_set(cli, doc, "outputs", outputs_json(cli));
 	if (s->per_vm)

@@ -61,6 +61,7 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 		}
 	} else if (s->unwanted) {
 		s->filtered += slice->size;
+		return 0;
 	} else {
 		s->left_out += slice->size;
 	}
@@ -164,6 +165,7 @@ static void print_json(struct cli *cli)
 	cli_json_string(cli, doc, "directory", s->dir);
 	cli_json_set(cli, doc, "slices_file", s->no_index ? json_null() : json_string(SLICES_FILE));
 	cli_json_number(cli, doc, "slices", s->slices);
+	cli_json_number(cli, doc, "filtered_bytes", s->filtered);
 	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
 	cli_json_number(cli, doc, "removed_streams", s->removed);
 	cli_json_set(cli, doc, "streams", split_json_streams(cli));
@@ -374,7 +376,8 @@ const struct cli_command cli_split = {
 		"Split the trace: one stream per VMCS and CPU, one per CPU for the host, each a\n"
 		"trace of its own, and an index of the slices, which vmpt index prints: their\n"
 		"owner, how sure that is, their offset, and the changes at their edges. With RTIT\n"
-		"owners come from the side record.",
+		"owners come from the side record. Filters choose whole slices: those of which a\n"
+		"part fits.",
 	.examples = "  vmpt split -o out perf.data\n"
 		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
 		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"

@@ -339,6 +339,24 @@ static int compare_ips(const void *a, const void *b)
 	return c ? c : compare(x->ip, y->ip);
 }
 
+/* By IP there may be thousands of rows: of each VM, and of all, the first ones are shown. */
+static void hide_rows(struct exits *x)
+{
+	size_t i, k;
+	u64 n;
+
+	for (i = 0; x->by == EXITS_BY_IP && i < x->rows; i++) {
+		struct exits_row *row = &x->row[i];
+
+		if (row->kind == EXITS_OTHERS || row->kind == EXITS_TOTAL)
+			continue;
+		for (n = k = 0; k < i && n < x->top; k++)
+			n += x->row[k].kind == row->kind && x->row[k].vm == row->vm;
+		row->hidden = n == x->top;
+		x->rows_hidden += row->hidden && row->kind == EXITS_OF_VM;
+	}
+}
+
 void exits_sort(struct exits *x)
 {
 	u32 *place = calloc(x->rows + 1, sizeof(*place));
@@ -357,6 +375,7 @@ void exits_sort(struct exits *x)
 	}
 	for (i = 0; place && i < x->ips; i++)
 		x->ip[i].row = place[x->ip[i].row];
+	hide_rows(x);
 	if (!place)
 		x->ips = 0;
 	free(place);

@@ -60,8 +60,7 @@ static json_t *parts(struct cli *cli, const struct timeline *t, const struct exi
 	return o;
 }
 
-static json_t *row_ips(struct cli *cli, const struct timeline *t, const struct exits *x, size_t i,
-		       u64 top, exits_symbol *symbol, void *opaque)
+static json_t *row_ips(struct cli *cli, const struct timeline *t, const struct exits *x, size_t i)
 {
 	const struct exits_ip *ip;
 	json_t *ips = json_array();
@@ -69,8 +68,8 @@ static json_t *row_ips(struct cli *cli, const struct timeline *t, const struct e
 	size_t n, k;
 
 	ip = exits_ips(x, i, &n);
-	for (k = 0; k < n && k < top; k++) {
-		const char *s = symbol(opaque, t, &x->row[i], ip[k].ip, name, sizeof(name));
+	for (k = 0; k < n && k < x->top; k++) {
+		const char *s = x->symbol(x->opaque, t, &x->row[i], ip[k].ip, name, sizeof(name));
 		json_t *o = json_object();
 
 		cli_json_hex(cli, o, "ip", ip[k].ip);
@@ -102,7 +101,8 @@ static void set_reason(struct cli *cli, json_t *o, const struct exits_row *row)
 static void set_key(struct cli *cli, const struct timeline *t, const struct exits *x, json_t *o,
 		    const struct exits_row *row)
 {
-	const char *key = exits_by_name(x->by);
+	const char *key = exits_by_name(x->by), *symbol;
+	char buf[CLI_WHO + 32];
 	const struct timeline_vcpu *v;
 
 	if (x->by == EXITS_BY_PORT && row->key.known)
@@ -123,6 +123,12 @@ static void set_key(struct cli *cli, const struct timeline *t, const struct exit
 		break;
 	case EXITS_BY_CPU:
 		cli_json_stream(cli, o, t->cli->stream[row->key.value]);
+		break;
+	case EXITS_BY_IP:
+		symbol = x->symbol(x->opaque, t, row, row->key.value, buf, sizeof(buf));
+		cli_json_hex(cli, o, key, row->key.value);
+		if (*symbol)
+			cli_json_string(cli, o, "symbol", symbol);
 		break;
 	default:
 		cli_json_hex(cli, o, key, row->key.value);
@@ -157,15 +163,16 @@ static json_t *all_rows(struct cli *cli, const struct timeline *t, const struct 
 	size_t i;
 
 	for (i = x->vm_rows; i + 1 < x->rows; i++)
-		cli_json_add(cli, list, row_object(cli, t, x, &x->row[i]));
+		if (!x->row[i].hidden)
+			cli_json_add(cli, list, row_object(cli, t, x, &x->row[i]));
 	return list;
 }
 
-void exits_json(const struct timeline *t, const struct exits *x, u64 top, exits_symbol *symbol,
-		void *opaque)
+void exits_json(const struct timeline *t, const struct exits *x)
 {
 	struct cli *cli = t->cli;
 	json_t *doc = cli_json_document(cli), *o;
+	bool any = false;
 	size_t i;
 
 	if (t->timed)
@@ -177,14 +184,18 @@ void exits_json(const struct timeline *t, const struct exits *x, u64 top, exits_
 	cli_json_number(cli, doc, "ips_left_out", x->ips_left_out);
 	cli_json_string(cli, doc, "by", exits_by_name(x->by));
 	cli_json_number(cli, doc, "left_out", x->left_out);
+	cli_json_number(cli, doc, "rows_left_out", x->rows_hidden);
 	if (x->rows)
 		cli_json_set(cli, doc, "total", row_object(cli, t, x, &x->row[x->rows - 1]));
 	cli_json_set(cli, doc, "all_vms", all_rows(cli, t, x));
 	cli_json_list_open(cli, doc, "exits", stdout);
 	for (i = 0; i < x->vm_rows && !cli_output_failed(cli); i++) {
+		if (x->row[i].hidden)
+			continue;
 		o = row_object(cli, t, x, &x->row[i]);
-		cli_json_set(cli, o, "ips", row_ips(cli, t, x, i, top, symbol, opaque));
-		cli_json_list_add(cli, o, !i, stdout);
+		cli_json_set(cli, o, "ips", row_ips(cli, t, x, i));
+		cli_json_list_add(cli, o, !any, stdout);
+		any = true;
 	}
 	cli_json_list_close(cli, stdout);
 }

@@ -11,7 +11,7 @@
 
 struct exits_options {
 	struct timeline_given given; /* the first: options.h */
-	u64 top;
+	bool top_given;
 	struct exits exits;
 };
 
@@ -33,8 +33,11 @@ static const struct cli_option options[] = {
 	  "untraced; all: the whole",
 	  "all", .words = "host, wait, halted, untraced, all",
 	  CLI_AT(struct exits_options, exits.time) },
-	{ "top", 0, CLI_NUMBER, "N", "show the N IPs with the most exits, for each row", "3",
-	  .max = EXITS_IPS_MAX, CLI_AT(struct exits_options, top) },
+	{ "top", 0, CLI_NUMBER, "N",
+	  "show the N IPs with the most exits, for each row [3]; with --by=ip: the first N rows of "
+	  "each VM [20, JSON: all]",
+	  .max = EXITS_IPS_MAX, CLI_GIVEN(struct exits_options, top_given),
+	  CLI_AT(struct exits_options, exits.top) },
 	{ 0 },
 };
 
@@ -54,6 +57,8 @@ static const char *symbol(void *opaque, const struct timeline *t, const struct e
 /* ---- the tables ---- */
 
 #define KEY_COLUMNS 18
+#define IPS_SHOWN   3
+#define ROWS_SHOWN  20 /* by IP */
 
 static void cell_length(struct cli_table *table, const struct timeline *t,
 			const struct exits_row *row, u64 ticks)
@@ -95,6 +100,28 @@ static void print_names(struct cli_table *table, const struct exits *x, const st
 	cli_cell(table, row->key.halted ? CLI_DIM : CLI_PLAIN, "%s",
 		 exits_row_name(x, t, row, why, sizeof(why),
 				cli_room(t->cli) ? KEY_COLUMNS : TIMELINE_WHOLE));
+	if (x->by != EXITS_BY_IP)
+		return;
+	if (row->kind == EXITS_OTHERS || row->kind == EXITS_TOTAL || !row->key.known)
+		cli_cell(table, CLI_PLAIN, "%s", "");
+	else
+		cli_cell(table, CLI_PLAIN, "%s",
+			 x->symbol(x->opaque, t, row, row->key.value, why, sizeof(why)));
+}
+
+/* A table with the columns of print_names(), then @column. */
+static struct cli_table *new_table(const struct exits *x, const struct timeline *t,
+				   const struct cli_column *column, size_t columns)
+{
+	struct cli_column all[16] = {
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "SYMBOL", CLI_NAMES },
+	};
+	size_t names = x->by == EXITS_BY_IP ? 3 : 2;
+
+	memcpy(all + names, column, columns * sizeof(*column));
+	return cli_table_new(t->cli, all, names + columns);
 }
 
 /* Of one VM the rows of all would be the same again. */
@@ -102,6 +129,8 @@ static bool is_shown(const struct exits *x, size_t i)
 {
 	size_t k;
 
+	if (x->row[i].hidden)
+		return false;
 	if (i < x->vm_rows || i + 1 == x->rows)
 		return true;
 	for (k = 1; k < x->vm_rows; k++)
@@ -122,18 +151,10 @@ static void cell_percent(struct cli_table *table, const struct exits *x,
 static void print_rows(const struct exits *x, const struct timeline *t)
 {
 	const struct cli_column column[] = {
-		{ "VM", CLI_NAMES },
-		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
-		{ "COUNT", true },
-		{ "%", true },
-		{ "MIN", true },
-		{ "MEAN", true },
-		{ "P50", true },
-		{ "P95", true },
-		{ "P99", true },
-		{ "MAX", true },
+		{ "COUNT", true }, { "%", true },   { "MIN", true }, { "MEAN", true },
+		{ "P50", true },   { "P95", true }, { "P99", true }, { "MAX", true },
 	};
-	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	struct cli_table *table = new_table(x, t, column, VMPT_ARRAY_SIZE(column));
 	size_t i;
 
 	for (i = 0; i < x->rows; i++) {
@@ -160,17 +181,11 @@ static void print_parts(const struct exits *x, const struct timeline *t)
 {
 	const struct exits_row *all = &x->row[x->rows - 1];
 	const struct cli_column column[] = {
-		{ "VM", CLI_NAMES },
-		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
-		{ "TOTAL", true },
-		{ "HOST", true },
-		{ "WAIT", true },
-		{ "HALTED", true },
-		{ "UNTRACED", true },
+		{ "TOTAL", true },  { "HOST", true },	  { "WAIT", true },
+		{ "HALTED", true }, { "UNTRACED", true },
 	};
 	bool untraced = all->time[TIMELINE_UNTRACED].each.sum;
-	struct cli_table *table =
-		cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column) - !untraced);
+	struct cli_table *table = new_table(x, t, column, VMPT_ARRAY_SIZE(column) - !untraced);
 	size_t i;
 
 	for (i = 0; i < x->rows; i++) {
@@ -194,15 +209,11 @@ static void print_longest(const struct exits *x, const struct timeline *t)
 {
 	char title[CLI_WHEN], buf[CLI_WHEN];
 	const struct cli_column column[] = {
-		{ "VM", CLI_NAMES },
-		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
-		{ "LONGEST", true },
-		{ cli_when_title(&t->times, title), true },
-		{ "CPU", true },
-		{ "OFFSET", true },
+		{ "LONGEST", true },   { cli_when_title(&t->times, title), true },
+		{ "CPU", true },       { "OFFSET", true },
 		{ "VCPU", CLI_NAMES },
 	};
-	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	struct cli_table *table = new_table(x, t, column, VMPT_ARRAY_SIZE(column));
 	size_t i, k;
 
 	for (i = 0; i < x->rows; i++) {
@@ -212,7 +223,7 @@ static void print_longest(const struct exits *x, const struct timeline *t)
 			continue;
 		print_names(table, x, t, i);
 		if (!longest->given) {
-			for (k = 2; k < VMPT_ARRAY_SIZE(column); k++)
+			for (k = 0; k < VMPT_ARRAY_SIZE(column); k++)
 				cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
 			continue;
 		}
@@ -258,9 +269,8 @@ static void print_errors(const struct exits *x, const struct timeline *t)
 			  out->sum.open ? ", if it has a bound" : "");
 }
 
-static void print_ips(const struct exits_options *own, const struct timeline *t)
+static void print_ips(const struct exits *x, const struct timeline *t)
 {
-	const struct exits *x = &own->exits;
 	const struct cli_column column[] = {
 		{ "VM", CLI_NAMES },
 		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
@@ -276,7 +286,7 @@ static void print_ips(const struct exits_options *own, const struct timeline *t)
 		const struct exits_row *row = &x->row[i];
 		const struct exits_ip *ip = exits_ips(x, i, &n);
 
-		for (k = 0; k < n && k < own->top; k++) {
+		for (k = 0; k < n && k < x->top; k++) {
 			if (k)
 				cli_cell(table, CLI_PLAIN, "%s", "");
 			else
@@ -286,7 +296,7 @@ static void print_ips(const struct exits_options *own, const struct timeline *t)
 			cli_cell_number(table, true, ip[k].count);
 			cli_cell(table, CLI_PLAIN, "%llx", (unsigned long long)ip[k].ip);
 			cli_cell(table, CLI_PLAIN, "%s",
-				 symbol((void *)own, t, row, ip[k].ip, name, sizeof(name)));
+				 x->symbol(x->opaque, t, row, ip[k].ip, name, sizeof(name)));
 		}
 	}
 	cli_table_print(table, "");
@@ -301,15 +311,18 @@ static void print_tables(const struct exits_options *own, const struct timeline 
 	printf("\n");
 	print_parts(x, t);
 	print_errors(x, t);
+	if (x->rows_hidden)
+		printf("%s rows of VMs are left out: --top=N shows more\n",
+		       cli_number(x->rows_hidden, buf));
 	if (x->left_out)
 		printf("%s other exits are not counted\n", cli_number(x->left_out, buf));
 	if (x->row[x->rows - 1].time[x->time].longest.given) {
 		printf("\n");
 		print_longest(x, t);
 	}
-	if (own->top && x->ips) {
+	if (x->top && x->ips) {
 		printf("\n");
-		print_ips(own, t);
+		print_ips(x, t);
 	}
 }
 
@@ -352,7 +365,7 @@ static int show(void *opaque, const struct timeline *t)
 
 	exits_sort(&own->exits);
 	if (t->cli->json) {
-		exits_json(t, &own->exits, own->top, symbol, own);
+		exits_json(t, &own->exits);
 		return CLI_OK;
 	}
 	if (own->exits.rows)
@@ -373,6 +386,12 @@ static int run(struct cli *cli)
 	int ret = timeline_given_open(cli, &own->given);
 
 	own->given.wants.clock = cli_when_clock(cli);
+	own->exits.symbol = symbol;
+	own->exits.opaque = own;
+	if (!own->top_given)
+		own->exits.top = own->exits.by != EXITS_BY_IP ? IPS_SHOWN
+				 : cli->json		      ? EXITS_ROWS_MAX
+							      : ROWS_SHOWN;
 	if (!ret)
 		ret = timeline_run(cli, &own->given.wants, &sink, 1);
 	exits_free(&own->exits);
@@ -388,6 +407,7 @@ static const char *const csv_rows[] = {
 	"others",
 	"cpu",
 	"ip",
+	"symbol",
 	"port",
 	"direction",
 	"msr",
@@ -442,6 +462,7 @@ const struct cli_command cli_exits = {
 		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
 		    "  vmpt exits --by=vcpu --sort=wait perf.data      who waits most for a CPU\n"
 		    "  vmpt exits --by=port perf.data                  the I/O ports\n"
+		    "  vmpt exits --by=ip --top=5 perf.data            the code that exits\n"
 		    "  vmpt exits --time=wall --sort=max perf.data     when the longest was\n"
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
 	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,

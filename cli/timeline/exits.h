@@ -73,7 +73,8 @@ struct exits_row {
 	u8 kind;
 	struct exits_key key;
 	u64 exits;
-	u64 unsure; /* of them those whose return was not seen, or may belong to another exit */
+	bool hidden; /* by IP: beyond --top */
+	u64 unsure;  /* of them those whose return was not seen, or may belong to another exit */
 	struct exits_time time[EXITS_TIMES];
 };
 
@@ -99,12 +100,19 @@ struct exits_ip {
 	u32 row;
 };
 
+/* "do_idle+0x1f" of @ip in @row's VM, or "". */
+typedef const char *exits_symbol(void *opaque, const struct timeline *t,
+				 const struct exits_row *row, u64 ip, char *buf, size_t len);
+
 struct exits {
 	/* Set by the command */
 	unsigned int by;   /* enum exits_by */
 	unsigned int sort; /* enum exits_sort */
 	bool sorted;	   /* --sort is given: rows of all VMs in one order */
 	unsigned int time; /* --part: which of a row's times */
+	u64 top;	   /* IPs of a row; by IP: rows of a VM */
+	exits_symbol *symbol;
+	void *opaque; /* for .symbol */
 
 	struct exits_row *row;
 	size_t rows;
@@ -116,13 +124,14 @@ struct exits {
 	struct vmpt_hash by_ip; /* and by row */
 	u64 seed;
 	u64 ips_left_out;
-	u64 no_exits; /* runs that ended otherwise, with a time until the next one */
-	u64 left_out; /* exits that have no such key: not I/O, for example */
+	u64 no_exits;	 /* runs that ended otherwise, with a time until the next one */
+	u64 left_out;	 /* exits that have no such key: not I/O, for example */
+	u64 rows_hidden; /* after exits_sort(): rows of VMs, beyond --top */
 };
 
 /* Count a span. 0, or an exit code after a message. */
 int exits_span(struct exits *e, const struct timeline *t, const struct timeline_span *s);
-/* Rows of VMs first, then those of all, IPs by row and count: as shown. */
+/* Rows of VMs first, then those of all, IPs by row and count: as shown; hide what is not. */
 void exits_sort(struct exits *e);
 void exits_free(struct exits *e);
 /* The exits of @row's VM, or of all: what its percentage is of. */
@@ -146,11 +155,6 @@ u64 exits_sort_value(const struct exits *e, const struct exits_row *row);
 
 /* ---- exits-json.c ---- */
 
-/* "do_idle+0x1f" of @ip in @row's VM, or "". */
-typedef const char *exits_symbol(void *opaque, const struct timeline *t,
-				 const struct exits_row *row, u64 ip, char *buf, size_t len);
-
-void exits_json(const struct timeline *t, const struct exits *e, u64 top, exits_symbol *symbol,
-		void *opaque);
+void exits_json(const struct timeline *t, const struct exits *e);
 
 #endif

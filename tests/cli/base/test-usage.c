@@ -69,6 +69,8 @@ START_TEST(wrong_usage_is_2)
 		"stat --cr3=here x.pt",
 		"stat --cr3= x.pt",
 		"clocks --cr3=1000 x.pt",
+		"clocks --from=1s x.pt",
+		"clocks --to=1s x.pt",
 		"clocks --owner=host x.pt",
 		"timeline --summary --cr3=1000 x.pt",
 		"split -o out --owner=nonsense x.pt",
@@ -559,9 +561,9 @@ START_TEST(cpu_list_chooses)
 	ck_assert_uint_eq(json_u64(doc, "streams/1/cpu"), 3);
 	ck_assert_uint_eq(json_u64(doc, "total/bytes"), 2 * MIXED_SIZE);
 	json_decref(doc);
-	ck_assert_int_eq(vmpt("stat --cpu=5 x.pt x.pt")->code, 1);
+	ck_assert_int_eq(vmpt("stat --cpu=5 x.pt x.pt")->code, 2);
 	ck_has(vmpt("stat --cpu=5 x.pt x.pt")->err, "between 0 and 1");
-	ck_assert_int_eq(vmpt("stat --cpu=0 x.pt")->code, 1);
+	ck_assert_int_eq(vmpt("stat --cpu=0 x.pt")->code, 2);
 }
 END_TEST
 

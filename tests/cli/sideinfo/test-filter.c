@@ -104,6 +104,7 @@ END_TEST
 START_TEST(b10_split_of_one)
 {
 	const struct run *r;
+	json_t *doc;
 
 	write_mixed("x.pt");
 	write_file("vms.jsonl", record, strlen(record));
@@ -113,6 +114,12 @@ START_TEST(b10_split_of_one)
 	ck_lacks(r->out, "b000");
 	ck_lacks(r->out, "host");
 	ck_has(r->out, "75 bytes do not fit the filters");
+	doc = run_json(vmpt("index --json out"));
+	ck_assert_uint_eq(json_u64(doc, "filtered_bytes"), 75);
+	ck_assert_uint_eq(json_u64(doc, "left_out_bytes"), 0);
+	ck_assert_uint_eq(json_u64(doc, "slices"), json_array_size(json_at(doc, "index")));
+	ck_assert_uint_eq(json_u64(doc, "slices"), json_u64(doc, "streams/0/slices"));
+	json_decref(doc);
 	r = vmpt("split -f -o out --cr3=3000 x.pt");
 	ck_has(r->out, "\nvmcs-b000.pt ");
 	ck_lacks(r->out, "a000");
@@ -138,9 +145,20 @@ START_TEST(b10_names_are_checked)
 		ck_has(r->err, "--vm: no VM 'mail' in the trace; it has web, db");
 		r = vmpt("%s --side-record=vms.jsonl --owner=mail x.pt", cmd[i]);
 		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		r = vmpt("%s --side-record=vms.jsonl --vcpu=7-9 x.pt", cmd[i]);
+		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		ck_has(r->err, "--vcpu: no such vCPU in the trace; it has 0, 1\n");
+		r = vmpt("%s --vcpu=0 x.pt", cmd[i]);
+		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		ck_has(r->err, "--vcpu: no vCPU has a number here");
+		r = vmpt("%s --cpu=5 x.pt@1", cmd[i]);
+		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
+		ck_has(r->err, "--cpu: no such CPU in the trace; it has CPU 1 only");
 		r = vmpt("%s --from=1 x.pt", cmd[i]);
 		ck_assert_msg(r->code == 2, "%s: %d", cmd[i], r->code);
-		ck_has(r->err, "has no times");
+		ck_has(r->err, strcmp(cmd[i], "clocks")
+				       ? "has no times"
+				       : "--from: clocks are found by the whole trace");
 	}
 }
 END_TEST

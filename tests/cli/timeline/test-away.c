@@ -408,6 +408,42 @@ START_TEST(b14_by_cpu_and_ip)
 }
 END_TEST
 
+START_TEST(by_ip_has_symbols_and_top)
+{
+	json_t *all = exits_by("--by=ip"), *last[2], *doc, *o;
+	const char *ip = json_text(all, "exits/0/ip");
+	size_t i, rows = json_array_size(json_at(all, "exits"));
+	char symbols[64], want[64], *at;
+
+	ck_assert_uint_eq(json_u64(all, "rows_left_out"), 0);
+	snprintf(symbols, sizeof(symbols), "%016llx T the_code\n", strtoull(ip, NULL, 16));
+	write_file("ip.syms", symbols, strlen(symbols));
+
+	doc = exits_by("--by=ip --top=2 --symbols=ip.syms");
+	ck_assert_str_eq(json_text(doc, "exits/0/ip"), ip);
+	ck_assert_str_eq(json_text(doc, "exits/0/symbol"), "the_code");
+	json_array_foreach(json_at(doc, "exits"), i, o)
+	{
+		if (i >= 2)
+			ck_assert(!json_equal(json_object_get(o, "vm"), last[i % 2]));
+		last[i % 2] = json_object_get(o, "vm");
+	}
+	ck_assert_uint_gt(i, 0);
+	ck_assert_uint_eq(json_u64(doc, "rows_left_out") + i, rows);
+	ck_assert_uint_eq(json_u64(doc, "total/count"), runs);
+	json_decref(doc);
+
+	at = vmpt("exits -q --by=ip --top=2 --symbols=ip.syms " RATES
+		  " --side-record=vms.jsonl " FILES)
+		     ->out;
+	ck_has(at, "SYMBOL");
+	snprintf(want, sizeof(want), "%s  the_code ", ip + 2);
+	ck_has(at, want);
+	ck_has(at, "rows of VMs are left out: --top=N shows more");
+	json_decref(all);
+}
+END_TEST
+
 START_TEST(b14_of_all_vms)
 {
 	json_t *doc = exits_by(""), *o;
@@ -554,6 +590,7 @@ TEST_SUITE()
 	tcase_add_test(tc, b1_guesses_are_in_the_bounds);
 	tcase_add_test(tc, b2_untraced);
 	tcase_add_test(tc, b14_by_cpu_and_ip);
+	tcase_add_test(tc, by_ip_has_symbols_and_top);
 	tcase_add_test(tc, b14_of_all_vms);
 	tcase_add_test(tc, b14_order);
 	suite_add_tcase(s, tc);

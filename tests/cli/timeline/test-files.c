@@ -674,8 +674,9 @@ START_TEST(b12_a_full_disk)
 			int fd = open("/dev/full", O_WRONLY);
 
 			ck_assert_int_ge(fd, 0);
+			/* Clocks have no part. */
 			snprintf(args, sizeof(args), "%s -q %s " RATES " " KHZ " " FILES, out[i],
-				 part[k]);
+				 strncmp(out[i], "clocks", 6) ? part[k] : "");
 			r = vmpt_to(fd, args);
 			ck_assert_msg(r->code == 1, "%s: %d: %s", args, r->code, r->err);
 			ck_has(r->err, "cannot write the output: No space left on device");

@@ -137,6 +137,31 @@ START_TEST(b11_a_file_of_a_recording)
 }
 END_TEST
 
+/* A file of a recording that is no trace, a broken recording, a folder without a trace. */
+START_TEST(b11_says_what_to_give)
+{
+	static const char *const part[] = { "recording.json", "vms.jsonl" };
+	const struct run *r;
+	size_t i;
+
+	put_head(TRACES SIDE KHZ_2);
+	for (i = 0; i < VMPT_ARRAY_SIZE(part); i++) {
+		r = vmpt("vms rec/%s", part[i]);
+		ck_assert_int_eq(r->code, 2);
+		ck_has(r->err, "is a part of a recording, and no trace: give the folder, rec\n");
+	}
+	ck_assert_int_eq(mkdir("none", 0700) | mkdir("broken", 0700), 0);
+	r = vmpt("vms none");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "none: there is no trace in this folder: no recording.json");
+	ck_assert_int_eq(link("rec/a.pt", "broken/cpu0.pt"), 0);
+	put_text("broken/recording.json", "{");
+	r = vmpt("vms broken");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "\n  give its traces: broken/cpu0.pt\n");
+}
+END_TEST
+
 /* Folders of the plugin before there was recording.json, and a file of them. */
 START_TEST(b11_older_folders)
 {
@@ -599,6 +624,7 @@ TEST_SUITE()
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, b11_a_folder_needs_no_option);
 	tcase_add_test(tc, b11_a_file_of_a_recording);
+	tcase_add_test(tc, b11_says_what_to_give);
 	tcase_add_test(tc, b11_older_folders);
 	tcase_add_test(tc, b11_hostile_recordings);
 	tcase_add_test(tc, b11_not_a_file);
