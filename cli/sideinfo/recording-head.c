@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/sideinfo/recording-head.h"
 #include "util/array.h"
@@ -133,7 +134,9 @@ static void check_set(const struct json_line *line, const struct cli_recording *
 {
 	size_t i, steps = 0;
 	s64 step = 0, by;
-	u64 at = 0;
+	char text[32] = "";
+	time_t at = 0;
+	struct tm tm;
 
 	for (i = 1; i < rec->pairs; i++) {
 		const struct cli_clock_pair *a = &rec->pair[i - 1], *b = a + 1;
@@ -146,16 +149,17 @@ static void check_set(const struct json_line *line, const struct cli_recording *
 			continue;
 		if (!steps++) {
 			step = by;
-			at = a->mono_raw_ns - rec->pair[0].mono_raw_ns;
+			at = (time_t)(a->real_ns / NS);
 		}
 	}
 	if (!steps)
 		return;
+	if (localtime_r(&at, &tm))
+		strftime(text, sizeof(text), " after %Y-%m-%dT%H:%M:%S", &tm);
 	cli_warn(line->cli,
-		 "%s: the host's clock was set during the recording, by %+.3f s at %.1f s%s: "
-		 "wall-clock times jump there",
-		 line->file, (double)step / 1e9, (double)at / 1e9,
-		 steps > 1 ? ", and again later" : "");
+		 "%s: the host's clock was set during the recording, by %+.3f s%s%s: wall-clock "
+		 "times jump there",
+		 line->file, (double)step / 1e9, text, steps > 1 ? ", and again later" : "");
 }
 
 /* The processor's TSC is constant; that of the plugin is at times ahead, and never slower. */

@@ -367,9 +367,13 @@ START_TEST(b6_contradictions)
 	ck_assert_int_eq(r->code, 0);
 	ck_assert_str_eq(r->err, "");
 	put_clocks(TL_START - 2000, 5, -3500000000LL, 2000000);
+	/* The second reading was the last one before. */
+	ck_assert_int_eq(setenv("TZ", "UTC-1", 1), 0);
 	r = vmpt("timeline --summary rec");
+	ck_assert_int_eq(unsetenv("TZ"), 0);
 	ck_assert_int_eq(r->code, 0);
-	ck_has(r->err, "the host's clock was set during the recording, by -3.500 s at 1.0 s:");
+	ck_has(r->err, "the host's clock was set during the recording, by -3.500 s after "
+		       "2026-09-21T15:13:21: ");
 	put_clocks(TL_START + 1000000000, 5, 0, 2000000);
 	ck_has(vmpt("timeline --summary rec")->err,
 	       "its clocks are of another time than the trace, which begins at TSC 0x12345");
