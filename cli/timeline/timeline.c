@@ -165,7 +165,7 @@ const struct cli_command cli_timeline = {
 	.examples = "  vmpt timeline perf.data                        all spans\n"
 		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
 		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
-		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
+		    "  vmpt timeline --vm web trace                   one VM of a recording's folder\n"
 		    "  vmpt timeline --html page.html perf.data       to view in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
