@@ -149,8 +149,8 @@ static void cell_percent(struct cli_table *table, const struct exits *x,
 static void print_rows(const struct exits *x, const struct timeline *t)
 {
 	const struct cli_column column[] = {
-		{ "COUNT", true }, { "%", true },   { "MIN", true }, { "MEAN", true },
-		{ "P50", true },   { "P95", true }, { "P99", true }, { "MAX", true },
+		{ "COUNT", true },    { "%", true },	    { "MIN", CLI_SPARE }, { "MEAN", true },
+		{ "P50", CLI_SPARE }, { "P95", CLI_SPARE }, { "P99", true },	  { "MAX", true },
 	};
 	struct cli_table *table = new_table(x, t, column, VMPT_ARRAY_SIZE(column));
 	size_t i;
