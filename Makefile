@@ -107,9 +107,12 @@ deps: ## install the Debian packages that all of these need, find or fetch a QEM
 	scripts/get-qemu
 
 .PHONY: install
-install: all ## install the command and the libraries below PREFIX (/usr/local)
-	@meson configure $(BUILD) --prefix $(or $(PREFIX),/usr/local)
-	@meson install -C $(BUILD)
+install: ## install the command and the libraries below PREFIX (/usr/local); no test is built
+	$(call need,build)
+	@[ -e $(BUILD)-install/build.ninja ] || meson setup -Dtests=false -Dbench=false $(BUILD)-install
+	@meson configure $(BUILD)-install --prefix $(or $(PREFIX),/usr/local)
+	@ninja -j $(JOBS) -C $(BUILD)-install
+	@meson install -C $(BUILD)-install --no-rebuild
 
 .PHONY: clean
 clean: ## remove the build folders

@@ -49,7 +49,8 @@ struct vmpt_exit {
 	u8 source;   /* enum vmpt_reason_source; CODE and PATTERN are guesses */
 	bool has_ip; /* .ip: the guest's IP at the exit (FUP), in .cr3 if that is not 0 */
 	bool has_qualification;
-	bool halted; /* the vCPU was idle: HLT, MWAIT, UMWAIT, TPAUSE, according to .source */
+	bool halted;  /* the vCPU was idle: HLT, MWAIT, UMWAIT, TPAUSE, according to .source */
+	bool no_halt; /* it was not, whatever the reason: the code at .ip has another instruction */
 	u64 ip, cr3, qualification;
 	/* From KVM's events, which follow the exit's own: RDMSR and WRMSR; EPT violations */
 	bool has_msr, has_gpa;
@@ -97,10 +98,11 @@ struct vmpt_timeline_options {
 	const struct vmpt_event *events;
 	size_t event_count;
 	/*
-	 * Guess a basic exit reason from the guest's code, or VMPT_REASON_UNKNOWN. May be NULL.
+	 * Guess a basic exit reason from the guest's code, or VMPT_REASON_UNKNOWN; *@no_halt, false
+	 * before, is for struct vmpt_exit. May be NULL.
 	 * Called by several threads concurrently if .decode.threads is over 1.
 	 */
-	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
+	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place, bool *no_halt);
 	void *guess_opaque;
 };
 

@@ -26,6 +26,13 @@ struct timeline_part_time {
 	bool guessed; /* .early or .late are wide because a reason is a guess or unknown */
 };
 
+/* Where a span is from the part of the trace that --from and --to choose. */
+enum timeline_where {
+	TIMELINE_INSIDE,
+	TIMELINE_BEFORE,
+	TIMELINE_AFTER, /* no span, but the time out up to --to of a vCPU that comes back later */
+};
+
 /* A span for the sinks. */
 struct timeline_span {
 	const struct vmpt_span *span; /* until the sink returns */
@@ -34,6 +41,7 @@ struct timeline_span {
 	u64 start, end;	 /* ticks from time 0 on; end >= start */
 	u64 early, late; /* bounds of .end - .start: it is at most this much shorter or longer */
 	bool bounded;	 /* .early and .late are known */
+	u8 where;	 /* enum timeline_where */
 	bool begins;	 /* .start is known, else it is 0 or .end */
 	bool timed;	 /* so is .end */
 	/*
@@ -46,6 +54,8 @@ struct timeline_span {
 	bool has_left;
 	bool unseen;
 	bool left_timed; /* both times are known */
+	bool no_exit;	 /* that span ended otherwise */
+	bool left_cut;	 /* .left is before --from, which is .left_at */
 	bool in_doubt;	 /* whether it was a halt is not proved: .out has bounds for both */
 	struct vmpt_exit left;
 	u64 left_at;

@@ -158,13 +158,13 @@ static void check_set(const struct json_line *line, const struct cli_recording *
 		 steps > 1 ? ", and again later" : "");
 }
 
-/* The processor's TSC is constant; that of the plugin is at times ahead. */
+/* The processor's TSC is constant; that of the plugin is at times ahead, and never slower. */
 static void check_rate(const struct json_line *line, struct cli_recording *rec, bool constant)
 {
 	const struct cli_clock_pair *a = rec->pair, *b;
 	double khz;
 
-	if (!constant || rec->pairs < 2)
+	if (rec->pairs < 2)
 		return;
 	b = a + rec->pairs - 1;
 	if (b->mono_raw_ns - a->mono_raw_ns < NS)
@@ -173,11 +173,11 @@ static void check_rate(const struct json_line *line, struct cli_recording *rec, 
 	if (khz < 1 || khz > 999999999)
 		return;
 	if (rec->tsc_khz &&
-	    (khz < (double)rec->tsc_khz * 0.99 || khz > (double)rec->tsc_khz * 1.01))
+	    (khz < (double)rec->tsc_khz * 0.99 || (constant && khz > (double)rec->tsc_khz * 1.01)))
 		cli_warn(line->cli,
 			 "%s: \"tsc_khz\" is %" PRIu64 ", but its clocks show %.0f, which is used",
 			 line->file, (u64)rec->tsc_khz, khz);
-	else if (rec->tsc_khz)
+	else if (rec->tsc_khz || !constant)
 		return;
 	rec->tsc_khz = (u64)(khz + 0.5);
 }

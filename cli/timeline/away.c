@@ -98,7 +98,8 @@ static void limit(struct timeline_span *s, u64 out)
 
 /*
  * An exit whose reason is a guess, or unknown, may be a halt or not: then all of it is halted, or
- * nothing. So may a further exit that was not traced. The bounds hold either way.
+ * nothing; if the code at its IP is known, only if that halts. So may a further exit that was not
+ * traced. The bounds hold either way.
  */
 static void add_doubt(struct timeline_span *s, u64 out)
 {
@@ -162,7 +163,8 @@ void timeline_away(struct timeline_span *s, const struct timeline_sums *from,
 	make_fit(s, out);
 	limit(s, out);
 	/* While tracing was off it may have run, and exited for another reason. */
-	s->in_doubt = !timeline_proved(&s->left) || s->out[TIMELINE_UNTRACED].ticks;
+	s->in_doubt =
+		(!timeline_proved(&s->left) && !s->left.no_halt) || s->out[TIMELINE_UNTRACED].ticks;
 	if (s->left.halted)
 		make_halted(s, out);
 	if (s->in_doubt)

@@ -17,7 +17,7 @@ struct timeline_code {
 	const struct cli_clocks *clocks; /* who a VMCS is */
 };
 
-static u16 guess(void *opaque, const struct vmpt_exit_place *place)
+static u16 guess(void *opaque, const struct vmpt_exit_place *place, bool *no_halt)
 {
 	const struct timeline_code *code = opaque;
 	u8 bytes[INSN_MAX];
@@ -30,7 +30,7 @@ static u16 guess(void *opaque, const struct vmpt_exit_place *place)
 	    !cli_clocks_who(code->clocks, place->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
 		vm = NULL;
 	n = elf_code_read(&code->code, vm, place->ip, bytes, sizeof(bytes));
-	return timeline_guess(place, bytes, n);
+	return timeline_guess(place, bytes, n, no_halt);
 }
 
 static void take_clocks(void *opaque, const struct cli_clocks *clocks)

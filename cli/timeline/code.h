@@ -15,7 +15,10 @@ int timeline_code_open(struct cli *cli, const struct code_files *files, struct t
 		       struct timeline_wants *to);
 void timeline_code_close(struct timeline_code *code);
 
-/* The guess for the instruction of @n bytes at @place->ip; VMPT_REASON_UNKNOWN: none. */
-u16 timeline_guess(const struct vmpt_exit_place *place, const u8 *bytes, size_t n);
+/*
+ * The guess for the instruction of @n bytes at @place->ip; VMPT_REASON_UNKNOWN: none. *@no_halt: it
+ * is known, and does not halt.
+ */
+u16 timeline_guess(const struct vmpt_exit_place *place, const u8 *bytes, size_t n, bool *no_halt);
 
 #endif

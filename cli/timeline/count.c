@@ -276,19 +276,24 @@ static void set_times(const struct timeline *t, struct timeline_span *s)
 }
 
 /* How long the vCPU was out. */
-static void set_out(const struct timeline_vcpu *v, struct timeline_span *s)
+static void set_out(const struct timeline_count *c, const struct timeline_vcpu *v,
+		    struct timeline_span *s)
 {
 	const struct vmpt_time *start = &s->span->start;
 
 	s->left_timed = v->last_timed && s->begins;
-	s->left_at = v->last_end < s->start ? v->last_end : s->start;
+	s->no_exit = !v->open;
+	s->left_cut = v->last_end < c->from;
+	s->left_at = s->left_cut ? c->from : v->last_end;
+	if (s->left_at > s->start)
+		s->left_at = s->start;
 	s->left_offset = v->last_offset;
 	s->left_stream = v->last_stream;
 	/* Its ends are two edges, as a span's are. */
-	s->out_early = v->last_late + bound(start, start->early);
-	s->out_late = v->last_early + bound(start, start->late);
-	s->out_bounded =
-		!v->last_open && start->early != VMPT_TIME_OPEN && start->late != VMPT_TIME_OPEN;
+	s->out_early = (s->left_cut ? 0 : v->last_late) + bound(start, start->early);
+	s->out_late = (s->left_cut ? 0 : v->last_early) + bound(start, start->late);
+	s->out_bounded = (s->left_cut || !v->last_open) && start->early != VMPT_TIME_OPEN &&
+			 start->late != VMPT_TIME_OPEN;
 	if (s->out_early > s->start - s->left_at)
 		s->out_early = s->start - s->left_at;
 }
@@ -299,7 +304,7 @@ static void join_left(struct timeline_count *c, const struct timeline *t,
 {
 	const struct timeline_cpu *cpu = &c->cpu[v->last_stream];
 
-	if (!v->open || s->span->began != VMPT_EDGE_ENTRY ||
+	if (!v->open || (s->span->began != VMPT_EDGE_ENTRY && s->where != TIMELINE_AFTER) ||
 	    c->cpu[s->span->stream].lost_until > v->last_end || cpu->lost_until > v->last_end)
 		return;
 	s->unseen = s->left_timed && s->span->owner.kind == VMPT_OWNER_VM &&
@@ -337,7 +342,7 @@ static void add_to_sums(struct timeline_cpu *cpu, const struct timeline_span *s)
 	cpu->last_end = s->end;
 }
 
-/* A loss counts for the vCPU before it and for another one after it. */
+/* A loss counts for the vCPU before it and for another one after it, in the chosen part. */
 static void count_losses(struct timeline_count *c, struct timeline *t,
 			 const struct timeline_span *s)
 {
@@ -351,7 +356,7 @@ static void count_losses(struct timeline_count *c, struct timeline *t,
 		whom = s->vcpu == cpu->last_vcpu ? TIMELINE_NONE : s->vcpu;
 		cpu->after_loss = false;
 	}
-	if (whom != TIMELINE_NONE) {
+	if (whom != TIMELINE_NONE && s->where == TIMELINE_INSIDE) {
 		t->vcpu[whom].totals.losses++;
 		t->vm[t->vcpu[whom].vm].totals.losses++;
 	}
@@ -360,6 +365,16 @@ static void count_losses(struct timeline_count *c, struct timeline *t,
 	if (s->span->kind == VMPT_SPAN_LOST || s->span->kind == VMPT_SPAN_UNKNOWN ||
 	    s->span->overflows)
 		cpu->lost_until = s->end + 1;
+}
+
+/* The time out of @v before @s. */
+static void take_out(struct timeline_count *c, const struct timeline *t,
+		     const struct timeline_vcpu *v, struct timeline_span *s)
+{
+	set_out(c, v, s);
+	join_left(c, t, v, s);
+	if (s->left_timed && !s->has_left && !v->is_any)
+		timeline_away_unknown(s);
 }
 
 /* The owner of the run, its previous CPU, and the exit it returns from. */
@@ -371,12 +386,11 @@ static int take_run(struct timeline_count *c, struct timeline *t, struct timelin
 	if (resolve(c, t, s->span, &s->vcpu))
 		return CLI_FAILED;
 	v = &t->vcpu[s->vcpu];
-	if (v->ran) {
-		set_out(v, s);
-		join_left(c, t, v, s);
-		if (s->left_timed && !s->has_left && !v->is_any)
-			timeline_away_unknown(s);
-	}
+	/* At --from it is in the guest. */
+	if (s->span->began == VMPT_EDGE_CUT)
+		return CLI_OK;
+	if (v->ran)
+		take_out(c, t, v, s);
 	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
 		return CLI_OK;
 	s->moved_from = v->last_stream;
@@ -386,33 +400,113 @@ static int take_run(struct timeline_count *c, struct timeline *t, struct timelin
 	return CLI_OK;
 }
 
+static void add_outs(struct timeline_totals *const totals[3], const struct timeline_span *s)
+{
+	int i;
+
+	for (i = 0; i < 3 && totals[i]; i++) {
+		if (s->left_timed)
+			add_out(totals[i], s);
+		totals[i]->unseens += s->unseen;
+		totals[i]->unseen += s->unseen ? s->start - s->left_at : 0;
+	}
+}
+
+static void start_span(const struct timeline *t, const struct vmpt_span *span, u8 where,
+		       struct timeline_span *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->span = span;
+	s->where = where;
+	s->vcpu = s->moved_from = TIMELINE_NONE;
+	set_times(t, s);
+}
+
 int timeline_count_span(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
 			struct timeline_span *s)
 {
 	struct timeline_totals *totals[3];
 	int i;
 
-	memset(s, 0, sizeof(*s));
-	s->span = span;
-	s->vcpu = s->moved_from = TIMELINE_NONE;
-	set_times(t, s);
+	start_span(t, span, TIMELINE_INSIDE, s);
 	if (s->end > t->last)
 		t->last = s->end;
 	if (span->kind == VMPT_SPAN_GUEST && take_run(c, t, s))
 		return CLI_FAILED;
 	count_losses(c, t, s);
 	each_total(t, s, totals);
-	for (i = 0; i < 3 && totals[i]; i++) {
+	for (i = 0; i < 3 && totals[i]; i++)
 		add_span(totals[i], s);
-		if (s->left_timed)
-			add_out(totals[i], s);
-		totals[i]->unseens += s->unseen;
-		totals[i]->unseen += s->unseen ? s->start - s->left_at : 0;
-	}
+	add_outs(totals, s);
 	add_to_sums(&c->cpu[span->stream], s);
 	if (s->vcpu != TIMELINE_NONE)
 		leave(c, t, s);
 	return CLI_OK;
+}
+
+/* The sums of CPUs begin at --from, so a vCPU that exited before it has none. */
+int timeline_count_before(struct timeline_count *c, struct timeline *t,
+			  const struct vmpt_span *span, struct timeline_span *s)
+{
+	start_span(t, span, TIMELINE_BEFORE, s);
+	if (span->kind == VMPT_SPAN_GUEST && resolve(c, t, span, &s->vcpu))
+		return CLI_FAILED;
+	count_losses(c, t, s);
+	if (s->vcpu != TIMELINE_NONE)
+		leave(c, t, s);
+	return CLI_OK;
+}
+
+size_t timeline_count_await(struct timeline *t, u64 to)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < t->vcpus; i++) {
+		struct timeline_vcpu *v = &t->vcpu[i];
+
+		v->awaited = v->ran && v->last_timed && v->last_end < to && !v->is_any;
+		n += v->awaited;
+	}
+	return n;
+}
+
+int timeline_count_after(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
+			 bool *back)
+{
+	u32 vcpu;
+
+	*back = false;
+	if (span->kind != VMPT_SPAN_GUEST)
+		return CLI_OK;
+	if (resolve(c, t, span, &vcpu))
+		return CLI_FAILED;
+	*back = t->vcpu[vcpu].awaited;
+	t->vcpu[vcpu].awaited = false;
+	t->vcpu[vcpu].back |= *back;
+	return CLI_OK;
+}
+
+void timeline_count_out(struct timeline_count *c, struct timeline *t, u32 vcpu, u64 to,
+			struct vmpt_span *span, struct timeline_span *s)
+{
+	struct timeline_vcpu *v = &t->vcpu[vcpu];
+	struct timeline_totals *totals[3];
+
+	*span = (struct vmpt_span){
+		.stream = v->last_stream,
+		.kind = VMPT_SPAN_GUEST,
+		.began = VMPT_EDGE_CUT,
+		.ended = VMPT_EDGE_CUT,
+		.owner = { .kind = VMPT_OWNER_VM, .vmcs = v->vmcs },
+		.start = { .tsc = to },
+		.end = { .tsc = to },
+		.offset = v->last_offset,
+	};
+	start_span(t, span, TIMELINE_AFTER, s);
+	s->vcpu = vcpu;
+	take_out(c, t, v, s);
+	each_total(t, s, totals);
+	add_outs(totals, s);
 }
 
 int timeline_count_open(struct timeline_count *c, struct timeline *t)

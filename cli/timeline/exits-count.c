@@ -270,6 +270,7 @@ int exits_span(struct exits *x, const struct timeline *t, const struct timeline_
 		x->seed = timeline_seed() | 1;
 	if (s->has_left && s->left_timed && count_out(x, t, s))
 		return CLI_FAILED;
+	x->no_exits += s->left_timed && s->no_exit && s->out[TIMELINE_UNTRACED].ticks;
 	if (s->span->ended != VMPT_EDGE_EXIT)
 		return CLI_OK;
 	if (!key_of(x->by, e, s->vcpu, s->span->stream, &key)) {

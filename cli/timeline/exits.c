@@ -248,6 +248,11 @@ static void print_errors(const struct exits *x, const struct timeline *t)
 		printf("%s of the exits: return not seen, so without a time\n",
 		       cli_number(all->unsure, buf));
 
+	if (x->no_exits)
+		printf("%s run%s ended without an exit: vmpt timeline --summary has the time after "
+		       "%s\n",
+		       cli_number(x->no_exits, buf), x->no_exits == 1 ? "" : "s",
+		       x->no_exits == 1 ? "it" : "them");
 	for (p = 0; p < EXITS_TIMES; p++) {
 		open |= all->time[p].sum.open;
 		guessed |= all->time[p].sum.guessed;

@@ -124,6 +124,7 @@ struct exits {
 	struct vmpt_hash by_ip; /* and by row */
 	u64 seed;
 	u64 ips_left_out;
+	u64 no_exits;	 /* runs that ended otherwise, with a time until the next one */
 	u64 left_out;	 /* exits that have no such key: not I/O, for example */
 	u64 rows_hidden; /* after exits_sort(): rows of VMs, beyond --top */
 };

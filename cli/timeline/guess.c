@@ -89,7 +89,17 @@ static u16 cause_of(const ZydisDecodedInstruction *insn, const ZydisDecodedOpera
 	return VMPT_REASON_UNKNOWN;
 }
 
-u16 timeline_guess(const struct vmpt_exit_place *place, const u8 *bytes, size_t n)
+/*
+ * HLT, MWAIT, UMWAIT and TPAUSE exit at their own IP, and are encoded alike in all modes, so a
+ * guest in another mode than the decoder's is not taken wrong here.
+ */
+static bool may_halt(const ZydisDecodedInstruction *insn)
+{
+	return insn->mnemonic == ZYDIS_MNEMONIC_HLT || insn->mnemonic == ZYDIS_MNEMONIC_MWAIT ||
+	       insn->mnemonic == ZYDIS_MNEMONIC_UMWAIT || insn->mnemonic == ZYDIS_MNEMONIC_TPAUSE;
+}
+
+u16 timeline_guess(const struct vmpt_exit_place *place, const u8 *bytes, size_t n, bool *no_halt)
 {
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction insn;
@@ -99,6 +109,7 @@ u16 timeline_guess(const struct vmpt_exit_place *place, const u8 *bytes, size_t 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	if (!n || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &insn, op)))
 		return VMPT_REASON_UNKNOWN;
+	*no_halt = !may_halt(&insn);
 	reason = cause_of(&insn, op);
 	/* It was emulated: the guest resumes after it. */
 	if (place->has_next && place->next == place->ip + insn.length) {

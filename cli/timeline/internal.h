@@ -97,6 +97,7 @@ struct timeline_count {
 	struct vmpt_hash lines;	  /* found by line_key */
 	struct vmpt_hash vms;	  /* those with names, by name */
 	u64 seed;		  /* against traces made to collide */
+	u64 from;		  /* ticks: --from, or 0 */
 	u32 any, others;	  /* lines of VMs without a VMCS, and of those beyond the limit */
 	/* The last answer */
 	u32 last;
@@ -108,6 +109,20 @@ void timeline_count_close(struct timeline_count *c, struct timeline *t);
 /* The next span, by start. 0, or an exit code after a message. */
 int timeline_count_span(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
 			struct timeline_span *s);
+/* The same of one before --from: only who is out of the guest from then on. */
+int timeline_count_before(struct timeline_count *c, struct timeline *t,
+			  const struct vmpt_span *span, struct timeline_span *s);
+/*
+ * The walk has come to --to, at @to ticks. Mark as .awaited the vCPUs that are out then, and return
+ * their number.
+ */
+size_t timeline_count_await(struct timeline *t, u64 to);
+/* A span after --to. True: it is the first one of a vCPU that is .awaited; now it is .back. */
+int timeline_count_after(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
+			 bool *back);
+/* The time out of such a vCPU up to @to, host TSC. @span is filled, and must outlive @s. */
+void timeline_count_out(struct timeline_count *c, struct timeline *t, u32 vcpu, u64 to,
+			struct vmpt_span *span, struct timeline_span *s);
 u64 timeline_seed(void);
 
 /* ---- outputs ---- */

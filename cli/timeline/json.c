@@ -366,8 +366,8 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 
 		if (!t->vm[i].wanted)
 			continue;
-		o = t->vm[i].wanted == t->vm[i].vcpus ? totals_object(cli, t, &t->vm[i].totals)
-						      : json_object();
+		o = t->vm[i].wanted == t->vm[i].inside ? totals_object(cli, t, &t->vm[i].totals)
+						       : json_object();
 		vcpus = json_array();
 		timeline_json_vm(cli, t, o, &t->vm[i]);
 		for (k = t->vm[i].first; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
@@ -415,7 +415,7 @@ int timeline_json_open(struct cli *cli, bool summary, u64 head, struct timeline_
 	j->cli = cli;
 	j->summary = summary;
 	j->head = head;
-	*sink = (struct timeline_sink){ json_begin, json_span, json_end, j, .all = false };
+	*sink = (struct timeline_sink){ json_begin, json_span, json_end, j, .outs = summary };
 	*json = j;
 	return CLI_OK;
 }

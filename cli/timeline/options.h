@@ -16,7 +16,7 @@ struct timeline_code;
 /* Which spans, and how their reasons are guessed. */
 struct timeline_wants {
 	u8 clock; /* enum cli_when_clocks, of the times that are printed */
-	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
+	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place, bool *no_halt);
 	void *guess_opaque;
 	/* The clocks of the trace, before the first guess. */
 	void (*guess_clocks)(void *opaque, const struct cli_clocks *clocks);

@@ -31,8 +31,11 @@ struct run {
 	const struct cli_filter *filter;
 	struct cli_filter_walk **walk; /* by stream, with --cr3; NULL: without */
 	bool past;
-	bool any; /* a span is in the window */
-	u64 end;  /* host TSC: the last one that was seen */
+	bool any;	/* a span is in the window */
+	bool outs;	/* a sink has .outs */
+	bool looks_on;	/* --to is reached, and .awaited is known */
+	size_t awaited; /* vCPUs that are out at --to and were not seen again */
+	u64 end;	/* host TSC: the last one that was seen */
 };
 
 /* ---- what the trace is ---- */
@@ -69,6 +72,29 @@ static void tell_overlaps(const struct run *r)
 				: "the clocks of the CPUs disagree");
 		return;
 	}
+}
+
+/* The plugin's clock, where VMs share a CPU. */
+static void tell_speed(const struct run *r)
+{
+	const struct cli_recording *rec = r->clocks.rec;
+	const struct cli_clock_pair *a, *b;
+	double speed;
+
+	if (!rec || rec->pairs < 2 || !(r->t.hz > 0))
+		return;
+	a = rec->pair;
+	b = a + rec->pairs - 1;
+	if (b->mono_raw_ns - a->mono_raw_ns < 1000000000)
+		return;
+	speed = (double)(b->tsc - a->tsc) * 1e9 / (double)(b->mono_raw_ns - a->mono_raw_ns) /
+		r->t.hz;
+	if (speed > 0.99 && speed < 1.01)
+		return;
+	cli_warn(r->cli,
+		 "the trace's clock ran %.*f times as fast as the host's: lengths are the trace's, "
+		 "not those of the wall clock",
+		 speed < 1.1 ? 2 : 1, speed);
 }
 
 static void tell_unseen(const struct run *r)
@@ -137,15 +163,27 @@ static bool is_wanted(struct run *r, const struct timeline_span *s)
 			      v->number == TIMELINE_NONE ? -1 : (s64)v->number);
 }
 
+static bool takes(const struct timeline_sink *sink, const struct timeline_span *s, bool wanted)
+{
+	if (!sink->span || (s->where != TIMELINE_INSIDE && !sink->outs))
+		return false;
+	return wanted || sink->all;
+}
+
 static int pass(struct run *r, const struct timeline_span *s, bool wanted)
 {
+	struct timeline_span inside = *s;
 	int code = CLI_OK;
 	size_t i;
 
-	cli_filter(r->cli)->seen |= wanted;
+	if (s->left_cut)
+		inside.has_left = inside.left_timed = inside.unseen = false;
+	if (s->where != TIMELINE_BEFORE)
+		cli_filter(r->cli)->seen |= wanted;
 	for (i = 0; i < r->sinks && !code; i++)
-		if (r->sink[i].span && (wanted || r->sink[i].all))
-			code = r->sink[i].span(r->sink[i].opaque, &r->t, s);
+		if (takes(&r->sink[i], s, wanted))
+			code = r->sink[i].span(r->sink[i].opaque, &r->t,
+					       r->sink[i].outs ? s : &inside);
 	return code;
 }
 
@@ -188,6 +226,36 @@ static int pass_parts(struct run *r, const struct timeline_span *s)
 	return code;
 }
 
+/* Its vCPU is in the window. */
+static bool note_inside(struct run *r, const struct timeline_span *s)
+{
+	bool wanted = is_wanted(r, s);
+	struct timeline_vcpu *v;
+	struct timeline_vm *vm;
+
+	if (s->vcpu == TIMELINE_NONE)
+		return wanted;
+	v = &r->t.vcpu[s->vcpu];
+	vm = &r->t.vm[v->vm];
+	vm->inside += !v->inside;
+	vm->wanted += wanted && !v->wanted;
+	v->inside = true;
+	v->wanted |= wanted;
+	return wanted;
+}
+
+/* A span outside of the window. */
+static int pass_by(struct run *r, const struct vmpt_span *span)
+{
+	struct timeline_span s;
+	int code;
+
+	if (!r->outs || r->past)
+		return CLI_OK;
+	code = timeline_count_before(&r->count, &r->t, span, &s);
+	return code ? code : pass(r, &s, is_wanted(r, &s));
+}
+
 static int give(struct run *r, struct vmpt_span *span)
 {
 	struct timeline_span s;
@@ -208,16 +276,12 @@ static int give(struct run *r, struct vmpt_span *span)
 	if (span->end.tsc != VMPT_TIME_NONE && span->end.tsc > r->end)
 		r->end = span->end.tsc;
 	if (!in_window(r, span))
-		return CLI_OK;
+		return pass_by(r, span);
 	r->any = true;
 	code = timeline_count_span(&r->count, &r->t, span, &s);
 	if (code)
 		return code;
-	wanted = is_wanted(r, &s);
-	if (wanted && s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
-		r->t.vcpu[s.vcpu].wanted = true;
-		r->t.vm[r->t.vcpu[s.vcpu].vm].wanted++;
-	}
+	wanted = note_inside(r, &s);
 	return r->walk && wanted ? pass_parts(r, &s) : pass(r, &s, wanted);
 }
 
@@ -232,6 +296,8 @@ static int begin(struct run *r)
 		r->t.zero = r->t.times.zero;
 	r->t.times.zero = r->t.zero;
 	code = cli_filter_open(r->cli, &r->clocks, &r->t.times);
+	if (r->filter->from && r->filter->from_tsc > r->t.zero)
+		r->count.from = r->filter->from_tsc - r->t.zero;
 	for (i = 0; r->walk && i < r->cli->streams && !code; i++) {
 		code = cli_filter_walk_open(r->cli, i, false, &r->walk[i]);
 		if (code)
@@ -306,12 +372,52 @@ static int finish(struct run *r)
 	return code;
 }
 
+/*
+ * --to is reached: those out of the guest then were out up to it, if they come back at all. One
+ * that is shut down does not, and waits for nothing.
+ */
+static int look_on(struct run *r, const struct vmpt_span *span)
+{
+	bool back;
+	int code;
+
+	if (!r->looks_on) {
+		r->looks_on = true;
+		r->awaited = timeline_count_await(&r->t, r->filter->to_tsc - r->t.zero);
+	}
+	code = timeline_count_after(&r->count, &r->t, span, &back);
+	r->awaited -= back;
+	return code;
+}
+
+/* The times out up to --to. */
+static int end_outs(struct run *r)
+{
+	struct vmpt_span span;
+	struct timeline_span s;
+	int code = CLI_OK;
+	u32 i;
+
+	for (i = 0; i < r->t.vcpus && !code; i++) {
+		if (!r->t.vcpu[i].back)
+			continue;
+		timeline_count_out(&r->count, &r->t, i, r->filter->to_tsc, &span, &s);
+		code = pass(r, &s, note_inside(r, &s));
+	}
+	return code;
+}
+
+static bool is_over(const struct run *r)
+{
+	return r->past && (!r->outs || (r->looks_on && !r->awaited));
+}
+
 static int walk(struct run *r)
 {
 	struct vmpt_span span;
 	int ret, code = CLI_OK;
 
-	while (!code && !r->past && !cli_output_failed(r->cli)) {
+	while (!code && !is_over(r) && !cli_output_failed(r->cli)) {
 		ret = vmpt_timeline_next(r->line, &span);
 		if (ret < 0) {
 			cli_error(r->cli, "%s: %s", r->cli->file[0], vmpt_strerror(ret));
@@ -319,8 +425,13 @@ static int walk(struct run *r)
 		}
 		if (!ret)
 			break;
-		code = take_span(r, &span);
+		if (!r->past)
+			code = take_span(r, &span);
+		if (r->past && r->outs && !code)
+			code = look_on(r, &span);
 	}
+	if (!code && r->outs && r->past)
+		code = end_outs(r);
 	return code ? code : finish(r);
 }
 
@@ -356,6 +467,7 @@ static int open_all(struct run *r)
 	if (ret)
 		return ret;
 	r->t.hz = r->t.times.hz;
+	tell_speed(r);
 	cli_clock_doubts(cli, r->t.clocks);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
 	if (!ret &&
@@ -389,6 +501,8 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 	r->wants = wants;
 	r->sink = sinks;
 	r->sinks = count;
+	for (i = 0; i < count; i++)
+		r->outs |= sinks[i].outs;
 	r->t.zero = VMPT_TIME_NONE;
 	r->t.names = &r->names;
 	r->t.missing = &r->missing;

@@ -306,7 +306,7 @@ static void print_vms(const struct timeline *t, const struct cli_column *column,
 	u32 k;
 
 	for (i = 0; i < t->vms; i++) {
-		bool all = t->vm[i].wanted == t->vm[i].vcpus;
+		bool all = t->vm[i].wanted && t->vm[i].wanted == t->vm[i].inside;
 
 		if (all)
 			row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
@@ -419,5 +419,5 @@ static int summary_end(void *opaque, const struct timeline *t)
 
 void timeline_summary_sink(struct timeline_sink *sink)
 {
-	*sink = (struct timeline_sink){ .end = summary_end };
+	*sink = (struct timeline_sink){ .end = summary_end, .outs = true };
 }

@@ -62,6 +62,9 @@ struct timeline_vcpu {
 	u32 number;	/* of the vCPU in its VM, or TIMELINE_NONE */
 	u64 vmcs;	/* the first one it was seen with */
 	bool is_any;	/* a VM's, but the VMCS is not known: "vm?" */
+	bool inside;	/* it ran, or was out, in the part that --from and --to choose */
+	bool awaited;	/* out at --to, and not seen again so far */
+	bool back;	/* it was, and came back after that */
 	bool wanted;	/* --owner names it, or is not given: totals show only these */
 	struct timeline_totals totals;
 
@@ -85,7 +88,8 @@ struct timeline_vm {
 	bool named;	 /* else it is an unnamed VMCS */
 	u32 vcpus;	 /* their number */
 	u32 first, last; /* of them: indices; the others by .next_of_vm */
-	u32 wanted;	 /* how many of them are; if not all, totals show only these */
+	u32 inside;	 /* how many of them are */
+	u32 wanted;	 /* how many of these are; if not all, totals show only these */
 	struct timeline_totals totals;
 };
 
@@ -116,6 +120,11 @@ struct timeline_sink {
 	int (*end)(void *opaque, const struct timeline *timeline);
 	void *opaque;
 	bool all; /* --owner limits the totals that are shown, not the spans that it gets */
+	/*
+	 * It shows times out of the guest: those that --from and --to cut, too. With .all it gets
+	 * all spans, TIMELINE_BEFORE and TIMELINE_AFTER. Others get no time out that is cut.
+	 */
+	bool outs;
 };
 
 /* Walk the trace and pass spans to all @count @sinks. 0, or an exit code after a message. */

@@ -220,6 +220,7 @@ static void end_wait(struct wait *w, const struct timeline *t, const struct time
 
 int wait_span(struct wait *w, const struct timeline *t, const struct timeline_span *s)
 {
+	bool inside = s->where == TIMELINE_INSIDE;
 	struct wait_cpu *cpu;
 	bool resumed;
 	size_t i;
@@ -233,8 +234,10 @@ int wait_span(struct wait *w, const struct timeline *t, const struct timeline_sp
 	}
 	end_wait(w, t, s);
 	leave_list(w, s->vcpu);
+	if (s->where == TIMELINE_AFTER)
+		return t->cli->out_of_memory ? CLI_FAILED : CLI_OK;
 	resumed = is_resumed(cpu, s);
-	for (i = 0; i < cpu->count; i++)
+	for (i = 0; inside && i < cpu->count; i++)
 		if (add_run(w, t, cpu->out[i], s, resumed))
 			return CLI_FAILED;
 	cpu->host = true;

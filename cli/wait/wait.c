@@ -149,7 +149,10 @@ static int show(void *opaque, const struct timeline *t)
 	else if (own->wait.rows)
 		print_tables(own, t);
 	else
-		printf("No vCPU that left the guest came back in this trace.\n");
+		printf("No vCPU that left the guest came back in this trace%s.\n",
+		       cli_filter(t->cli)->from || cli_filter(t->cli)->to
+			       ? ", and was out at that time"
+			       : "");
 	timeline_tell_ticks(t);
 	return CLI_OK;
 }
@@ -158,7 +161,7 @@ static int run(struct cli *cli)
 {
 	struct wait_options *own = cli->data;
 	const struct timeline_sink sink = {
-		.span = take_span, .end = show, .opaque = own, .all = true
+		.span = take_span, .end = show, .opaque = own, .all = true, .outs = true
 	};
 	int ret = cli_filter_check(cli, CLI_FILTER_CR3, "a vCPU waits, whatever its CR3");
 

@@ -139,10 +139,10 @@ static void settle(struct timeline_lane *lane, const struct lane_exit *w, bool h
 	u16 reason = VMPT_REASON_UNKNOWN;
 
 	if (e->has_ip && lane->options->guess)
-		reason = lane->options->guess(lane->options->guess_opaque, &place);
+		reason = lane->options->guess(lane->options->guess_opaque, &place, &e->no_halt);
 	if (reason != VMPT_REASON_UNKNOWN)
 		tell(e, reason, VMPT_REASON_CODE);
-	else if (looks_halted(e, &place))
+	else if (!e->no_halt && looks_halted(e, &place))
 		tell(e, REASON_HLT, VMPT_REASON_PATTERN);
 }
 

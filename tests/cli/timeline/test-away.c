@@ -125,6 +125,25 @@ static void check_summary(const char *args, u64 most, u64 all[4])
 	json_decref(doc);
 }
 
+#define CODE_AT 0x800000 /* of the guests' exits: a MiB for each */
+
+/* File "code": NOPs, and HLT where a run ended so. */
+static void write_code(void)
+{
+	u8 *code = malloc(TL_GUESTS << 20);
+	size_t i;
+
+	ck_assert_ptr_nonnull(code);
+	memset(code, 0x90, TL_GUESTS << 20);
+	for (i = 0; i < runs; i++) {
+		ck_assert_uint_lt(run[i].ip - CODE_AT, TL_GUESTS << 20);
+		if (run[i].reason == 12)
+			code[run[i].ip - CODE_AT] = 0xf4;
+	}
+	write_file("code", code, TL_GUESTS << 20);
+	free(code);
+}
+
 /* Two CPUs, and vCPUs enough to have to wait for them. */
 static const struct tl_options crowd = {
 	.cpus = 2, .guests = 6, .runs = 900, .seed = 81, .evd = true, .halts = true
@@ -164,6 +183,100 @@ START_TEST(b2_parts_of_exits)
 	}
 	ck_assert_uint_gt(n, 12);
 	json_decref(doc);
+}
+END_TEST
+
+/* Without reasons, but with the code: only an exit at HLT may have been a halt. */
+START_TEST(b1_code_that_does_not_halt)
+{
+	struct tl_options o = crowd;
+	u64 all[4] = { 0 };
+	const struct run *r;
+
+	o.evd = false;
+	tl_free(m);
+	write_machine(&o);
+	write_code();
+	check_summary("--code=code@0x800000 a.cpu0.pt a.cpu1.pt", ~0ULL, all);
+	ck_assert_uint_gt(all[HALTED], 0);
+	/* No HLT at all: nothing is in doubt but the reasons. */
+	o.halts = false;
+	o.cpus = 1;
+	tl_free(m);
+	write_machine(&o);
+	write_code();
+	check_summary("--code=code@0x800000 a.cpu0.pt", 900 * 2 * 800, all);
+	r = vmpt("timeline --summary -q " RATES " --code=code@0x800000 a.cpu0.pt");
+	ck_lacks(r->out, "? ±");
+	/* Nothing is known of code that is not there. */
+	ck_has(vmpt("timeline --summary -q " RATES " --code=code@0x80000000 a.cpu0.pt")->out,
+	       "? ±");
+}
+END_TEST
+
+/* The parts of all vCPUs, and their runs, from @from to @to. */
+static void add_window(const char *files, u64 from, u64 to, u64 sum[TL_GUESTS][5])
+{
+	json_t *doc, *o;
+	char key[32];
+	size_t i, p;
+
+	doc = run_json(vmpt("timeline --json --summary -q " RATES " --from=%llu --to=%llu %s",
+			    (unsigned long long)from, (unsigned long long)to, files));
+	json_array_foreach(json_at(doc, "vms"), i, o)
+	{
+		u64 *of = sum[guest_of(json_text(o, "vcpus/0/vmcs"))];
+
+		for (p = 0; p < 4; p++) {
+			snprintf(key, sizeof(key), "%s_ticks", part[p]);
+			of[p] += json_u64(o, key);
+		}
+		of[4] += json_u64(o, "running_ticks");
+	}
+	json_decref(doc);
+}
+
+#define WINDOWS 7
+
+/* What --from and --to cut is in the windows on both sides, and no window has a hole. */
+START_TEST(b2_windows_add_up)
+{
+	static const char files[] = "a.cpu0.pt a.cpu1.pt";
+	u64 whole[TL_GUESTS][5] = { { 0 } }, sum[TL_GUESTS][5] = { { 0 } }, length, from, to;
+	size_t g, p, k, full = 0;
+	json_t *doc;
+
+	tl_free(m);
+	write_machine(&crowd);
+	doc = run_json(vmpt("timeline --json --summary -q " RATES " %s", files));
+	length = json_u64(doc, "length_ticks");
+	json_decref(doc);
+	add_window(files, 0, length + 1, whole);
+	for (k = 0; k < WINDOWS; k++) {
+		u64 one[TL_GUESTS][5] = { { 0 } };
+
+		from = length * k / WINDOWS;
+		to = k + 1 < WINDOWS ? length * (k + 1) / WINDOWS : length + 1;
+		add_window(files, from, to, one);
+		for (g = 0; g < crowd.guests; g++) {
+			u64 all = 0;
+
+			for (p = 0; p < 5; p++) {
+				sum[g][p] += one[g][p];
+				all += one[g][p];
+			}
+			/* In the middle all of them run or are out at each time. */
+			if (k == WINDOWS / 2)
+				ck_assert_uint_eq(all, to - from);
+			full += all == to - from;
+		}
+	}
+	ck_assert_uint_ge(full, crowd.guests);
+	for (g = 0; g < crowd.guests; g++)
+		for (p = 0; p < 5; p++)
+			ck_assert_msg(sum[g][p] == whole[g][p], "%zu %s: %llu, not %llu", g,
+				      p < 4 ? part[p] : "running", (unsigned long long)sum[g][p],
+				      (unsigned long long)whole[g][p]);
 }
 END_TEST
 
@@ -472,6 +585,8 @@ TEST_SUITE()
 	tcase_add_test(tc, b2_the_longest_exit);
 	tcase_add_test(tc, b2_the_longest_exit_is_pasted);
 	tcase_add_test(tc, b2_parts_of_exits);
+	tcase_add_test(tc, b2_windows_add_up);
+	tcase_add_test(tc, b1_code_that_does_not_halt);
 	tcase_add_test(tc, b1_guesses_are_in_the_bounds);
 	tcase_add_test(tc, b2_untraced);
 	tcase_add_test(tc, b14_by_cpu_and_ip);

@@ -55,11 +55,13 @@ static void put_head(const char *members)
 
 /* Clocks of @n pairs, 1 s apart from @tsc on, of a TSC of 2 GHz; the clock is set by @by in pair 2.
  */
-static void put_clocks(u64 tsc, int n, long long by, unsigned int khz)
+static void put_clocks_of(u64 tsc, int n, long long by, unsigned int khz, const char *source)
 {
 	char text[4096];
 	int i, at = snprintf(text, sizeof(text),
-			     TRACES SIDE ",\"rates\":{\"tsc_khz\":%u},\"clocks\":[", khz);
+			     TRACES SIDE
+			     ",\"rates\":{\"tsc_khz\":%u,\"tsc_source\":\"%s\"},\"clocks\":[",
+			     khz, source);
 
 	for (i = 0; i < n; i++)
 		at += snprintf(text + at, sizeof(text) - (size_t)at,
@@ -71,6 +73,11 @@ static void put_clocks(u64 tsc, int n, long long by, unsigned int khz)
 						    (i >= 2 ? by : 0)));
 	snprintf(text + at, sizeof(text) - (size_t)at, "]");
 	put_head(text);
+}
+
+static void put_clocks(u64 tsc, int n, long long by, unsigned int khz)
+{
+	put_clocks_of(tsc, n, by, khz, "processor");
 }
 
 /* ---- what needs no option ---- */
@@ -380,6 +387,33 @@ START_TEST(b6_contradictions)
 }
 END_TEST
 
+/* The plugin's TSC may be ahead of the clock, which makes lengths differ, but not slower. */
+START_TEST(b6_the_speed_of_the_plugins_clock)
+{
+	static const char *const command[] = { "timeline --summary", "exits", "wait" };
+	static const char told[] =
+		"the trace's clock ran 2.0 times as fast as the host's: lengths are";
+	const struct run *r;
+	size_t i;
+
+	/* The clocks show 2 GHz. */
+	put_clocks_of(TL_START - 2000, 5, 0, 1000000, "CLOCK_MONOTONIC");
+	for (i = 0; i < 3; i++) {
+		r = vmpt("%s rec", command[i]);
+		ck_assert_int_eq(r->code, 0);
+		ck_has(r->err, told);
+		ck_lacks(strstr(r->err, told) + strlen(told), "times as fast");
+		ck_lacks(r->err, "tsc_khz");
+	}
+	put_clocks_of(TL_START - 2000, 5, 0, 4000000, "CLOCK_MONOTONIC");
+	r = vmpt("wait rec");
+	ck_has(r->err, "\"tsc_khz\" is 4000000, but its clocks show 2000000, which is used");
+	ck_lacks(r->err, "times as fast");
+	put_clocks_of(TL_START - 2000, 5, 0, 2000000, "CLOCK_MONOTONIC");
+	ck_assert_str_eq(vmpt("wait rec")->err, "");
+}
+END_TEST
+
 /* The 18 characters before @end in @out: "20:53:21.250000000". */
 static const char *clock_before(const char *end, char text[19])
 {
@@ -594,6 +628,7 @@ TEST_SUITE()
 	tcase_add_test(tc, b6_the_clocks_of_a_recording);
 	tcase_add_test(tc, b6_bad_clocks);
 	tcase_add_test(tc, b6_contradictions);
+	tcase_add_test(tc, b6_the_speed_of_the_plugins_clock);
 	tcase_add_test(tc, b5_wall_clock_there_and_back);
 	tcase_add_test(tc, b11_code_by_one_option);
 	tcase_add_test(tc, b11_code_of_a_recording);

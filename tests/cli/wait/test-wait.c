@@ -204,6 +204,38 @@ START_TEST(the_right_one)
 }
 END_TEST
 
+/* A window inside of a wait: the vCPU is out all the time, and its neighbour is named. */
+START_TEST(b2_wait_longer_than_the_window)
+{
+	json_t *doc, *o;
+	u64 at;
+
+	write_fight();
+	doc = run_json(vmpt("wait --json -q " FIGHT));
+	o = json_at(doc, "vcpus/0/waits/0/longest");
+	ck_assert_uint_gt(json_u64(o, "length_ns"), 8000);
+	at = json_u64(o, "at_ns") + 4000;
+	json_decref(doc);
+	doc = run_json(vmpt("wait --json -q --from=%lluns --to=%lluns " FIGHT,
+			    (unsigned long long)at, (unsigned long long)at + 1000));
+	ck_assert_str_eq(json_text(doc, "vcpus/0/vm"), "quiet");
+	ck_assert_str_eq(json_text(doc, "vcpus/0/waits/0/for_vm"), "noisy");
+	ck_assert_uint_eq(json_u64(doc, "vcpus/0/waits/0/time_ns"), 1000);
+	ck_assert_uint_eq(json_u64(doc, "vcpus/0/waits/0/time_error_ns"), 0);
+	ck_assert_uint_eq(json_u64(doc, "vcpus/0/waits/0/longest/at_ns"), at);
+	json_decref(doc);
+	/* A part of --owner; exits has whole lengths only. */
+	doc = run_json(vmpt("wait --json -q --owner=noisy --from=%lluns --to=%lluns " FIGHT,
+			    (unsigned long long)at, (unsigned long long)at + 1000));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vcpus")), 0);
+	json_decref(doc);
+	doc = run_json(vmpt("exits --json -q --from=%lluns --to=%lluns " FIGHT,
+			    (unsigned long long)at, (unsigned long long)at + 1000));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "exits")), 0);
+	json_decref(doc);
+}
+END_TEST
+
 /* When the longest wait began: the exit there is of that vCPU, and the neighbour ran next. */
 START_TEST(b6_when_it_waited_longest)
 {
@@ -246,6 +278,31 @@ START_TEST(b6_when_it_waited_longest)
 	ck_assert_int_eq(vmpt("wait --time=perf " FIGHT)->code, 2);
 	json_decref(spans);
 	json_decref(doc);
+}
+END_TEST
+
+/* An overflow hides the exits: the time after these runs is no exit's, and exits says so. */
+START_TEST(b2_runs_without_an_exit)
+{
+	static const char hidden[] =
+		"set tsc=1 mtc=1 cyc=1 event_en=1 ticks=60 seed=3\n"
+		"vm A vmcs=0x12345000 cr3=0x5000\nvmptrld A\nrun 2\n"
+		"repeat 4 {\nrun 100\nenter A\nrun 120\noverflow {\nrun 10\n}\nrun 3\nexit hlt\n"
+		"psb\nrun 100\n}\n";
+	static const char rates[] = "-q --tsc-ratio=84 --mtc-freq=3 h.pt";
+	char command[4200];
+	json_t *doc;
+
+	write_file("h.trace", hidden, sizeof(hidden) - 1);
+	snprintf(command, sizeof(command), "'%s' -o h.pt h.trace", getenv("TRACEGEN"));
+	ck_assert_int_eq(system(command), 0);
+	doc = run_json(vmpt("timeline --summary --json %s", rates));
+	ck_assert_uint_gt(json_u64(doc, "vms/0/untraced_ticks"), 0);
+	json_decref(doc);
+	ck_has(vmpt("exits %s", rates)->out, "\n3 runs ended without an exit: vmpt timeline "
+					     "--summary has the time after them\n");
+	write_fight();
+	ck_lacks(vmpt("exits -q " FIGHT)->out, "without an exit");
 }
 END_TEST
 
@@ -301,7 +358,9 @@ TEST_SUITE()
 	tcase_add_test(tc, pairs);
 	tcase_add_test(tc, rows_add_up);
 	tcase_add_test(tc, the_right_one);
+	tcase_add_test(tc, b2_wait_longer_than_the_window);
 	tcase_add_test(tc, b6_when_it_waited_longest);
+	tcase_add_test(tc, b2_runs_without_an_exit);
 	tcase_add_test(tc, b12_csv);
 	tcase_add_test(tc, nothing_to_show);
 	suite_add_tcase(s, tc);

@@ -346,10 +346,11 @@ struct asked {
 	size_t count, next, idle;
 };
 
-static u16 guess(void *opaque, const struct vmpt_exit_place *place)
+static u16 guess(void *opaque, const struct vmpt_exit_place *place, bool *no_halt)
 {
 	struct asked *asked = opaque;
 
+	*no_halt = false;
 	asked->count++;
 	asked->next += place->has_next;
 	asked->idle += place->idle;
