@@ -343,6 +343,7 @@ enum cli_align {
 	CLI_LEFT,  /* false */
 	CLI_RIGHT, /* true */
 	CLI_NAMES, /* left; they may be cut where a terminal is too narrow */
+	CLI_SPARE, /* as CLI_RIGHT; left out where a terminal is too narrow; never the first */
 };
 
 struct cli_column {

@@ -165,7 +165,8 @@ bool cli_help_topic(const char *topic, const struct cli_command *const *cmd, siz
 {
 	const struct cli_group *done[4 * CLI_GROUPS], *group;
 	bool rtit = !strcmp(topic, "rtit");
-	char before[64] = "";
+	const struct cli_command *of[4 * CLI_GROUPS];
+	char title[2][64], before[64] = "";
 	size_t i, k, n = 0;
 
 	if (!rtit && strcmp(topic, "common") != 0)
@@ -183,8 +184,19 @@ bool cli_help_topic(const char *topic, const struct cli_command *const *cmd, siz
 		for (k = 0; cmd[i]->run && (group = cli_group(cmd[i], k)) != NULL; k++) {
 			if (listed(done, n, group) || n == VMPT_ARRAY_SIZE(done))
 				continue;
+			of[n] = cmd[i];
 			done[n++] = group;
-			help_group(cmd[i], group, rtit, before);
+		}
+	/* Groups of one title together, where the first is. */
+	for (i = 0; i < n; i++)
+		for (k = 0; k < n; k++) {
+			print_title(title[0], sizeof(title[0]), of[i], done[i]);
+			print_title(title[1], sizeof(title[1]), of[k], done[k]);
+			if (strcmp(title[0], title[1]) != 0)
+				continue;
+			if (k < i)
+				break;
+			help_group(of[k], done[k], rtit, before);
 		}
 	if (!rtit)
 		printf("\nExit codes: 0 fine, 1 failed, 2 wrong usage, 3 finished with losses.\n");

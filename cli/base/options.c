@@ -112,7 +112,8 @@ static const struct cli_option output_options[] = {
 	{ "wide", 0, CLI_FLAG, NULL,
 	  "do not cut names; else they are cut, and stay different, where a terminal is too narrow",
 	  CLI_AT(struct cli, wide) },
-	{ "csv", 0, CLI_FLAG, NULL, "print the table as CSV, with JSON's keys and values",
+	{ "csv", 0, CLI_FLAG, NULL,
+	  "print the table as CSV, with JSON's keys and values; not of vmpt dump",
 	  CLI_AT(struct cli, csv) },
 	{ 0 },
 };

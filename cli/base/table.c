@@ -23,6 +23,7 @@ struct cell {
 struct cli_table {
 	struct cli *cli;
 	struct cli_column column[COLUMNS_MAX];
+	bool hidden[COLUMNS_MAX];
 	size_t columns;
 	struct cell *cell;
 	size_t cells;
@@ -90,16 +91,19 @@ static void print_cell(const struct cli_table *t, size_t i, const char *text, en
 {
 	int pad = (int)(wide - cli_columns(text));
 	bool last = i + 1 == t->columns;
+	bool right = t->column[i].align == CLI_RIGHT || t->column[i].align == CLI_SPARE;
 
+	if (t->hidden[i])
+		return;
 	if (i)
 		printf("  ");
-	if (t->column[i].align == CLI_RIGHT)
+	if (right)
 		printf("%*s", pad, "");
 	if (paint && *text)
 		printf("%s%s%s", cli_paint(t->cli, paint), text, cli_paint(t->cli, CLI_PLAIN));
 	else
 		printf("%s", text);
-	if (t->column[i].align != CLI_RIGHT && !last)
+	if (!right && !last)
 		printf("%*s", pad, "");
 }
 
@@ -148,13 +152,30 @@ static size_t widest_cut(const struct cli_table *t, const size_t *wide)
 /* Fit the table to the terminal, if stdout is one. */
 static void fit(struct cli_table *t, size_t *wide, size_t used)
 {
-	size_t room = cli_room(t->cli), i, was[COLUMNS_MAX];
+	size_t room = cli_room(t->cli), i, next = 0, was[COLUMNS_MAX];
 
 	memcpy(was, wide, sizeof(was));
 	for (i = 0; i < t->columns; i++)
 		used += wide[i] + (i ? 2 : 0);
-	for (; room && used > room && (i = widest_cut(t, wide)) < t->columns; used--)
-		wide[i]--;
+	while (room && used > room) {
+		i = widest_cut(t, wide);
+		if (i < t->columns) {
+			wide[i]--;
+			used--;
+			continue;
+		}
+		while (next < t->columns && t->column[next].align != CLI_SPARE)
+			next++;
+		if (next == t->columns)
+			break;
+		t->hidden[next] = true;
+		used -= wide[next++] + 2;
+		/* There is more room for names. */
+		for (i = 0; i < t->columns; i++) {
+			used += was[i] - wide[i];
+			wide[i] = was[i];
+		}
+	}
 	for (i = 0; i < t->columns; i++)
 		if (wide[i] < was[i])
 			cut_column(t, i, wide[i]);

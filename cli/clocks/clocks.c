@@ -461,7 +461,7 @@ const struct cli_command cli_clocks = {
 		"Warn when a given value contradicts the trace: the trace wins.",
 	.examples = "  vmpt clocks perf.data\n"
 		    "  vmpt clocks --tsc-ratio=176/2 --mtc-freq=3 cpu0.pt cpu1.pt\n"
-		    "  vmpt clocks --side-record=vms.jsonl cpu0.pt\n"
+		    "  vmpt clocks trace    a recording's folder\n"
 		    "  vmpt clocks --guest-tsc=a000:-123456789 --json cpu0.pt\n",
 	.group = { &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
 		   &cli_side_group, &cli_output_group },

@@ -385,7 +385,7 @@ const struct cli_command cli_split = {
 		    "  vmpt split -o out --per-vm perf.data &&\n"
 		    "    perf script -i out/vm-web.perf.data --itrace=b\n"
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
-		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
+		    "  vmpt split -o out trace    a recording's folder\n"
 		    "  vmpt split -o out --perf --code=vmlinux --code=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.group = { &group, &cli_filter_group, &cli_clock_group, &cli_input_group, &cli_side_group,

@@ -19,18 +19,16 @@ struct exits_options {
 
 static const struct cli_option options[] = {
 	{ "by", 0, CLI_WORD, "KEY",
-	  "a row for each reason, ip, vcpu, cpu (of the exit), port (of I/O instructions), msr, "
-	  "gpa (of EPT violations) or cr3",
+	  "a row for each; cpu: of the exit; port: of I/O instructions; gpa: of EPT violations",
 	  "reason", .words = "reason, ip, vcpu, cpu, port, msr, gpa, cr3",
 	  CLI_AT(struct exits_options, exits.by) },
 	{ "sort", 0, CLI_WORD, "KEY",
-	  "rows of all VMs in one order, the largest first: total, count, min, mean, p50, p95, "
-	  "p99, max, host, wait, halted, untraced; or key, the smallest first",
+	  "rows of all VMs in one order, the largest first; of key the smallest; default: VM by VM, "
+	  "each by total, halts last",
 	  .words = "total, count, min, mean, p50, p95, p99, max, host, wait, halted, untraced, key",
 	  CLI_GIVEN(struct exits_options, exits.sorted), CLI_AT(struct exits_options, exits.sort) },
 	{ "part", 0, CLI_WORD, "PART",
-	  "MIN to MAX, and the order, of a part of the time out of the guest: host, wait, halted, "
-	  "untraced; all: the whole",
+	  "MIN to MAX, and the order, of a part of the time out of the guest; all: the whole",
 	  "all", .words = "host, wait, halted, untraced, all",
 	  CLI_AT(struct exits_options, exits.time) },
 	{ "top", 0, CLI_NUMBER, "N",
@@ -151,8 +149,8 @@ static void cell_percent(struct cli_table *table, const struct exits *x,
 static void print_rows(const struct exits *x, const struct timeline *t)
 {
 	const struct cli_column column[] = {
-		{ "COUNT", true }, { "%", true },   { "MIN", true }, { "MEAN", true },
-		{ "P50", true },   { "P95", true }, { "P99", true }, { "MAX", true },
+		{ "COUNT", true },    { "%", true },	    { "MIN", CLI_SPARE }, { "MEAN", true },
+		{ "P50", CLI_SPARE }, { "P95", CLI_SPARE }, { "P99", true },	  { "MAX", true },
 	};
 	struct cli_table *table = new_table(x, t, column, VMPT_ARRAY_SIZE(column));
 	size_t i;
@@ -457,14 +455,15 @@ const struct cli_command cli_exits = {
 		"it left did meanwhile: ran the host (HOST) or another vCPU (WAIT); or the vCPU\n"
 		"was idle (HALTED); or the CPU was not traced. Then the guest's IPs that exit\n"
 		"most. A '?' marks a guess. UNSURE: exits whose return is not seen.",
-	.examples = "  vmpt exits perf.data                            of a host\n"
-		    "  vmpt exits --symbols vmlinux perf.data          with names of functions\n"
-		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
-		    "  vmpt exits --by=vcpu --sort=wait perf.data      who waits most for a CPU\n"
-		    "  vmpt exits --by=port perf.data                  the I/O ports\n"
-		    "  vmpt exits --by=ip --top=5 perf.data            the code that exits\n"
-		    "  vmpt exits --time=wall --sort=max perf.data     when the longest was\n"
-		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
+	.examples =
+		"  vmpt exits perf.data                            of a host\n"
+		"  vmpt exits --code=vmlinux perf.data             with names of functions\n"
+		"  vmpt exits --vm=web trace                       one VM of a recording's folder\n"
+		"  vmpt exits --by=vcpu --sort=wait perf.data      who waits most for a CPU\n"
+		"  vmpt exits --by=port perf.data                  the I/O ports\n"
+		"  vmpt exits --by=ip --top=5 perf.data            the code that exits\n"
+		"  vmpt exits --time=wall --sort=max perf.data     when the longest was\n"
+		"  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
 	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
 		   &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
 	.csv = csv,

@@ -162,12 +162,13 @@ const struct cli_command cli_timeline = {
 		 "long, how exact that is, and why it stopped: by the processor itself (EVD), by\n"
 		 "KVM's event in a perf.data, or by a guess, marked with '?'. A vCPU is one line,\n"
 		 "on whatever CPU it runs.",
-	.examples = "  vmpt timeline perf.data                        all spans\n"
-		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
-		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
-		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
-		    "  vmpt timeline --html page.html perf.data       to view in a browser\n"
-		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
+	.examples =
+		"  vmpt timeline perf.data                        all spans\n"
+		"  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
+		"  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
+		"  vmpt timeline --vm web trace                   one VM of a recording's folder\n"
+		"  vmpt timeline --html page.html perf.data       to view in a browser\n"
+		"  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
 		   &cli_clock_group, &cli_input_group, &cli_side_group, &cli_mode_group,
 		   &cli_output_group },

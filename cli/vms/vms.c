@@ -565,7 +565,7 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms cpu0.pt cpu1.pt        raw traces of CPU 0 and CPU 1\n"
 		    "  vmpt vms --cpu 2,3 perf.data    two CPUs only\n"
 		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
-		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
+		    "  vmpt vms trace                  a recording's folder\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
 	.group = { &cli_filter_group, &cli_clock_group, &cli_input_group, &cli_side_group,
 		   &cli_output_group },

@@ -203,6 +203,15 @@ START_TEST(b12_help_by_topic)
 	ck_has(r->out, "-j, --threads=N");
 	ck_has(r->out, "12 are used");
 	ck_lacks(r->out, "--cycle-acc");
+	/* Each heading is there once. */
+	ck_has(r->out, "\nCommon options:\n");
+	ck_lacks(strstr(r->out, "\nCommon options:\n") + 1, "\nCommon options:\n");
+	ck_has(r->out, "\nOptions for the trace:\n");
+	ck_lacks(strstr(r->out, "\nOptions for the trace:\n") + 1, "\nOptions for the trace:\n");
+	/* The words of an option, too. */
+	r = vmpt("exits --help");
+	ck_has(r->out, "halted, untraced, all");
+	ck_lacks(strstr(r->out, "halted, untraced, all") + 1, "halted, untraced");
 	r = vmpt("help rtit");
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "--cycle-acc=WHEN");
