@@ -2,46 +2,21 @@
 /* vmpt exits --json: rows as objects, one per line; before them those of all VMs. */
 #include "cli/timeline/exits.h"
 
-static void set_length(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		       u64 ticks)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
-	if (t->hz > 0)
-		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
-	else
-		cli_json_number(cli, o, name, ticks);
-}
-
-/* Null where an exit of the row has no bound. */
-static void set_error(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		      const struct exits_time *time, u64 ticks)
-{
-	char name[32];
-
-	if (!time->sum.open) {
-		set_length(cli, t, o, key, ticks);
-		return;
-	}
-	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
-	cli_json_set(cli, o, name, json_null());
-}
-
 static void set_times(struct cli *cli, const struct timeline *t, json_t *o,
 		      const struct exits_time *time)
 {
 	const struct histogram *h = &time->each;
 
-	set_length(cli, t, o, "total", h->sum);
-	set_error(cli, t, o, "total_error", time, timeline_part_error(&time->sum));
-	set_error(cli, t, o, "one_error", time, time->one_error);
-	set_length(cli, t, o, "min", h->min);
-	set_length(cli, t, o, "mean", histogram_mean(h));
-	set_length(cli, t, o, "p50", histogram_at(h, 500));
-	set_length(cli, t, o, "p95", histogram_at(h, 950));
-	set_length(cli, t, o, "p99", histogram_at(h, 990));
-	set_length(cli, t, o, "max", h->max);
+	timeline_json_ticks(cli, t, o, "total", h->sum, true);
+	timeline_json_ticks(cli, t, o, "total_error", timeline_part_error(&time->sum),
+			    !time->sum.open);
+	timeline_json_ticks(cli, t, o, "one_error", time->one_error, !time->sum.open);
+	timeline_json_ticks(cli, t, o, "min", h->min, true);
+	timeline_json_ticks(cli, t, o, "mean", histogram_mean(h), true);
+	timeline_json_ticks(cli, t, o, "p50", histogram_at(h, 500), true);
+	timeline_json_ticks(cli, t, o, "p95", histogram_at(h, 950), true);
+	timeline_json_ticks(cli, t, o, "p99", histogram_at(h, 990), true);
+	timeline_json_ticks(cli, t, o, "max", h->max, true);
 	timeline_json_longest(cli, t, o, &time->longest);
 }
 

@@ -37,19 +37,18 @@ static const char *edge(unsigned int e)
 	return word[e];
 }
 
-/* "key_ns" where the frequency is known, else "key_ticks". */
-static void set_time(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		     u64 ticks)
+void timeline_json_ticks(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+			 u64 ticks, bool known)
 {
 	char name[32];
 
-	if (t->hz > 0) {
-		snprintf(name, sizeof(name), "%s_ns", key);
+	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
+	if (!known)
+		cli_json_set(cli, o, name, json_null());
+	else if (t->hz > 0)
 		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
-	} else {
-		snprintf(name, sizeof(name), "%s_ticks", key);
+	else
 		cli_json_number(cli, o, name, ticks);
-	}
 }
 
 /* The TSC and its bounds; null where nothing is known. */
@@ -70,26 +69,12 @@ static void set_tsc(struct cli *cli, json_t *o, const char *key, const struct vm
 	cli_json_set(cli, o, !strcmp(key, "tsc") ? "tsc_bounds" : "end_bounds", bounds);
 }
 
-/* The same, or null where it is unknown. */
-static void set_given(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		      u64 ticks, bool given)
-{
-	char name[32];
-
-	if (given) {
-		set_time(cli, t, o, key, ticks);
-		return;
-	}
-	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
-	cli_json_set(cli, o, name, json_null());
-}
-
 static void set_start(struct cli *cli, const struct timeline *t, json_t *o, u64 ticks, bool given)
 {
 	if (given)
 		timeline_json_when(cli, t, o, "start", ticks);
 	else
-		set_given(cli, t, o, "start", ticks, false);
+		timeline_json_ticks(cli, t, o, "start", ticks, false);
 }
 
 void timeline_json_when(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
@@ -100,7 +85,7 @@ void timeline_json_when(struct cli *cli, const struct timeline *t, json_t *o, co
 
 	if (t->times.clock == CLI_WHEN_START ||
 	    !cli_when_ns(&t->times, t->times.clock, t->zero + ticks, &ns, NULL)) {
-		set_time(cli, t, o, key, ticks);
+		timeline_json_ticks(cli, t, o, key, ticks, true);
 		return;
 	}
 	snprintf(name, sizeof(name), "%s_ns", key);
@@ -122,7 +107,7 @@ void timeline_json_longest(struct cli *cli, const struct timeline *t, json_t *o,
 	v = &t->vcpu[longest->vcpu];
 	timeline_json_when(cli, t, one, "at", longest->at);
 	cli_json_hex(cli, one, "tsc", t->zero + longest->at);
-	set_time(cli, t, one, "length", longest->ticks);
+	timeline_json_ticks(cli, t, one, "length", longest->ticks, true);
 	cli_json_stream(cli, one, t->cli->stream[longest->stream]);
 	cli_json_number(cli, one, "offset", longest->offset);
 	timeline_json_vm(cli, t, one, &t->vm[v->vm]);
@@ -233,9 +218,9 @@ static void put_exit(struct timeline_json *j, const struct timeline *t, u32 vcpu
 	cli_json_stream(cli, o, cli->stream[left->stream]);
 	set_start(cli, t, o, left->at, left->timed);
 	set_tsc(cli, o, "tsc", &left->tsc);
-	set_given(cli, t, o, "out", known ? back->start - back->left_at : 0, known);
+	timeline_json_ticks(cli, t, o, "out", known ? back->start - back->left_at : 0, known);
 	if (back && back->unseen)
-		set_time(cli, t, o, "unseen", back->start - back->left_at);
+		timeline_json_ticks(cli, t, o, "unseen", back->start - back->left_at, true);
 	set_owner(cli, t, o, &left->owner, vcpu);
 	cli_json_set(cli, o, "exit", exit_object(cli, &left->exit));
 	put(j, o);
@@ -279,7 +264,7 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	cli_json_string(cli, o, "kind", timeline_kind(span));
 	cli_json_stream(cli, o, cli->stream[span->stream]);
 	set_start(cli, t, o, s->start, s->begins);
-	set_given(cli, t, o, "length", s->end - s->start, s->timed);
+	timeline_json_ticks(cli, t, o, "length", s->end - s->start, s->timed);
 	set_tsc(cli, o, "tsc", &span->start);
 	set_tsc(cli, o, "end_tsc", &span->end);
 	cli_json_number(cli, o, "offset", span->offset);
@@ -307,9 +292,9 @@ static void set_part(struct cli *cli, const struct timeline *t, json_t *o, const
 {
 	char name[32];
 
-	set_given(cli, t, o, key, part->ticks, given);
+	timeline_json_ticks(cli, t, o, key, part->ticks, given);
 	snprintf(name, sizeof(name), "%s_error", key);
-	set_given(cli, t, o, name, timeline_part_error(part), given && !part->open);
+	timeline_json_ticks(cli, t, o, name, timeline_part_error(part), given && !part->open);
 	snprintf(name, sizeof(name), "%s_guessed", key);
 	cli_json_set(cli, o, name, json_boolean(part->guessed));
 }
@@ -321,13 +306,13 @@ static json_t *totals_object(struct cli *cli, const struct timeline *t,
 	bool given = n->timed || !n->spans;
 	unsigned int i;
 
-	set_given(cli, t, o, "running", n->running, given);
-	set_given(cli, t, o, "running_error", timeline_error(&n->running_bounds),
-		  given && !n->running_bounds.open);
+	timeline_json_ticks(cli, t, o, "running", n->running, given);
+	timeline_json_ticks(cli, t, o, "running_error", timeline_error(&n->running_bounds),
+			    given && !n->running_bounds.open);
 	set_part(cli, t, o, "exited", &n->exited, given);
 	for (i = 0; i < TIMELINE_PARTS; i++)
 		set_part(cli, t, o, timeline_part_name(i), &n->out[i], given);
-	set_given(cli, t, o, "unseen", n->unseen, given);
+	timeline_json_ticks(cli, t, o, "unseen", n->unseen, given);
 	cli_json_number(cli, o, "unseens", n->unseens);
 	cli_json_number(cli, o, "entries", n->entries);
 	cli_json_number(cli, o, "exits", n->exits);
@@ -351,12 +336,13 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 	u32 k;
 
 	set_zero(cli, t, doc);
-	set_given(cli, t, doc, "length", timeline_lasts(t), t->timed);
+	timeline_json_ticks(cli, t, doc, "length", timeline_lasts(t), t->timed);
 	for (i = 0; i < cli->streams; i++) {
 		json_t *o = totals_object(cli, t, &t->cpu[i]);
 
 		cli_json_stream(cli, o, cli->stream[i]);
-		set_given(cli, t, o, "lost", t->cpu[i].lost, t->cpu[i].timed || !t->cpu[i].spans);
+		timeline_json_ticks(cli, t, o, "lost", t->cpu[i].lost,
+				    t->cpu[i].timed || !t->cpu[i].spans);
 		cli_json_add(cli, cpus, o);
 	}
 	cli_json_set(cli, doc, "cpus", cpus);

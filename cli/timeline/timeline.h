@@ -144,6 +144,9 @@ const char *timeline_reason_source(const struct vmpt_exit *exit);
 /* @o's "vm", the VM's name as given; without one "vmcs", or "owner" if that is not known. */
 void timeline_json_vm(struct cli *cli, const struct timeline *timeline, json_t *o,
 		      const struct timeline_vm *vm);
+/* KEY_ns, or KEY_ticks where the TSC's frequency is not known; @known false: null. */
+void timeline_json_ticks(struct cli *cli, const struct timeline *timeline, json_t *o,
+			 const char *key, u64 ticks, bool known);
 /* "KEY_ns" of a time on the clock of --time, a string beyond 2^53; or "KEY_ticks" from time 0. */
 void timeline_json_when(struct cli *cli, const struct timeline *timeline, json_t *o,
 			const char *key, u64 ticks);

@@ -2,21 +2,6 @@
 /* vmpt wait --json: a vCPU with its waits an object, one per line. */
 #include "cli/wait/wait.h"
 
-/* Integer ns, "KEY_ns", or "KEY_ticks" where the frequency is not known. */
-static void set_time(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		     u64 ticks, bool known)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
-	if (!known)
-		cli_json_set(cli, o, name, json_null());
-	else if (t->hz > 0)
-		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
-	else
-		cli_json_number(cli, o, name, ticks);
-}
-
 static void set_vcpu(struct cli *cli, const struct timeline *t, json_t *o, u32 vcpu)
 {
 	const struct timeline_vcpu *v = &t->vcpu[vcpu];
@@ -58,10 +43,11 @@ static json_t *wait_object(struct cli *cli, const struct timeline *t, const stru
 	cli_json_string(cli, o, "kind", kind[row->kind]);
 	if (row->kind == WAIT_VCPU)
 		set_whom(cli, t, o, row->whom);
-	set_time(cli, t, o, "time", row->time.ticks, true);
-	set_time(cli, t, o, "time_error", timeline_part_error(&row->time), !row->time.open);
+	timeline_json_ticks(cli, t, o, "time", row->time.ticks, true);
+	timeline_json_ticks(cli, t, o, "time_error", timeline_part_error(&row->time),
+			    !row->time.open);
 	if (row->kind == WAIT_VCPU)
-		set_time(cli, t, o, "host_between", row->host, true);
+		timeline_json_ticks(cli, t, o, "host_between", row->host, true);
 	cli_json_set(cli, o, "guessed", json_boolean(row->time.guessed));
 	if (row->kind == WAIT_OTHERS)
 		return o;
