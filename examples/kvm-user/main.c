@@ -118,14 +118,16 @@ static void move(const char *to, struct host *h, struct pt_state *state)
 
 int main(int argc, char **argv)
 {
-	static struct host source, equal, less;
+	static struct host source, equal, other, less;
 	const char *path = argc > 1 ? argv[1] : NULL;
 	struct vmpt_caps guest;
-	struct pt_state state;
+	struct pt_state state, damaged;
 
 	if (path ? open_kvm(&source, path) : open_model(&source, 2))
 		return 1;
 	if (path ? open_kvm(&equal, path) : open_model(&equal, 2))
+		return 1;
+	if (path ? open_kvm(&other, path) : open_model(&other, 2))
 		return 1;
 	if (start(&source, &guest, true) || trace(&source) ||
 	    pt_save(&source.kvm, &source.vcpu, &guest, &state)) {
@@ -139,7 +141,13 @@ int main(int argc, char **argv)
 	move("the same again, while it traces", &equal, &state);
 	if (!path && !open_model(&less, 1))
 		move("a host with one address range", &less, &state);
-	state.msr[state.count - 1].data |= 1ULL << 60; /* ADDR7_CFG: reserved */
-	move("a damaged state", &equal, &state);
+	damaged = state;
+	damaged.msr[state.count - 1].data |= 1ULL << 60; /* reserved */
+	move("a damaged state", &equal, &damaged);
+	/* What a VMM must not do: IA32_RTIT_CTL before the others. */
+	damaged = state;
+	damaged.msr[0] = state.msr[state.count - 1];
+	damaged.msr[state.count - 1] = state.msr[0];
+	move("CTL first", &other, &damaged);
 	return 0;
 }

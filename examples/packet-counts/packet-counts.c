@@ -14,6 +14,7 @@
 struct counts {
 	struct vmpt_owner owner;
 	u64 packets[256]; /* by kind */
+	u64 uncertain;	  /* of these: nothing has proved yet that they are not another's */
 	u64 lost_bytes;
 };
 
@@ -49,7 +50,11 @@ static void count(const struct vmpt_batch *batch)
 
 		if (item->kind == VMPT_ITEM_LOSS) {
 			c->lost_bytes += item->payload;
-		} else if (item->kind == VMPT_ITEM_RUN) {
+			continue;
+		}
+		if (batch->owner.sure == VMPT_UNCERTAIN)
+			c->uncertain += item->kind == VMPT_ITEM_RUN ? item->size : 1;
+		if (item->kind == VMPT_ITEM_RUN) {
 			/* A byte each, and no packet of one byte but PAD is 0. */
 			for (b = 0; b < item->size; b++)
 				c->packets[batch->data[item->offset + b] ? VMPT_PT_TNT_8
@@ -87,6 +92,8 @@ static void print(const struct counts *c)
 		if (c->packets[kind])
 			printf("  %-9s %10llu\n", vmpt_pt_name(kind),
 			       (unsigned long long)c->packets[kind]);
+	if (c->uncertain)
+		printf("  uncertain %10llu packets of these\n", (unsigned long long)c->uncertain);
 	if (c->lost_bytes)
 		printf("  lost      %10llu bytes\n", (unsigned long long)c->lost_bytes);
 }
@@ -102,6 +109,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s perf.data | CPU0.pt [CPU1.pt ...]\n", argv[0]);
 		return 2;
 	}
+	diag.text[0] = '\0'; /* an error of the version leaves it */
 	err = vmpt_trace_open(&trace, argv[1], 0, &diag);
 	for (cpu = 1; !err && cpu < argc - 1; cpu++)
 		err = vmpt_trace_add_raw(trace, argv[cpu + 1], cpu, &diag);

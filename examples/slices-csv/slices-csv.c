@@ -51,6 +51,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s perf.data | FILE.pt\n", argv[0]);
 		return 2;
 	}
+	diag.text[0] = '\0'; /* an error of the version leaves it */
 	err = vmpt_trace_open(&trace, argv[1], -1, &diag);
 	if (err) {
 		fprintf(stderr, "%s: %s: %s\n", argv[0], vmpt_strerror(err), diag.text);
