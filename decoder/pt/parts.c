@@ -177,10 +177,21 @@ static void walk(struct vmpt_parts *s)
 	const u8 *data = s->stream.data;
 	u64 end = s->stream.size;
 	struct vmpt_pt_packet pkt;
+	unsigned int size;
+	int kind, err;
 	u64 psb;
-	int err;
 
 	while (!s->lost && end - s->walked >= MARGIN) {
+		/* The tables know most packets; a BBP opens a block. */
+		kind = s->block ? -1 : vmpt_head_at(data, s->walked, end, &size);
+		if (kind >= 0 && kind != VMPT_PT_BBP) {
+			if (ends_looks(s, (unsigned int)kind)) {
+				s->safe = s->walked;
+				s->paused = kind == VMPT_PT_TIP_PGD && size == 1;
+			}
+			s->walked += size;
+			continue;
+		}
 		err = vmpt_pt_decode(&pkt, data + s->walked, end - s->walked, s->block);
 		psb = err ? s->walked + 1 : vmpt_psb_inside(data, s->walked, pkt.size, end);
 		if (psb) {
