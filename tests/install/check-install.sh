@@ -87,8 +87,7 @@ int main(void)
 	static struct vmpt_vcpu vcpu, zero;
 	struct vmpt_trace *trace = (void *)&vcpu;
 
-	return vmpt_names_open_abi(NULL, NULL, VMPT_NAMES_ABI + 1) != -VMPT_E_VERSION ||
-	       vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
+	return vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
 	       memcmp(&vcpu, &zero, sizeof(vcpu)) ||
 	       vmpt_caps_read_abi((void *)&vcpu, NULL, VMPT_CAPS_ABI + 1) != -VMPT_E_VERSION ||
 	       vmpt_unit_init_abi(NULL, NULL, VMPT_UNIT_ABI + 1) != -VMPT_E_VERSION ||
@@ -321,6 +320,9 @@ if [ -n "$VMPT_PYTHON" ]; then
 		END
 		check 'import vmpt' env PYTHONPATH="$(dirname "$package")" PYTHONDONTWRITEBYTECODE=1 \
 			"$VMPT_PYTHON" use.py "$package"
+		! "$VMPT_PYTHON" -c 'import numpy' 2>/dev/null ||
+			check 'examples/python/exits.py' grep -q '^VMCS ' <(PYTHONPATH=$(dirname "$package") \
+				PYTHONDONTWRITEBYTECODE=1 "$VMPT_PYTHON" "$VMPT_ROOT/examples/python/exits.py" psb.pt)
 	}
 fi
 
