@@ -32,6 +32,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Not an error: the guest's processor goes into shutdown. */
 #define VMPT_SHUTDOWN 2
 /* Not for the guest: work is left, call again. */
 #define VMPT_MORE 3
@@ -171,6 +172,7 @@ enum vmpt_msr_owner {
 
 /* ---- the vCPU ---- */
 
+/* What vmpt_vcpu_init() makes a vCPU of. All 0 is the default of what is not a pointer. */
 struct vmpt_config {
 	const struct vmpt_caps *host;		 /* read during init only */
 	const struct vmpt_caps *guest;		 /* as offered and checked; read during init only */
@@ -284,6 +286,7 @@ struct vmpt_vcpu {
 	u64 cr3_guest, cr3_hw;
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_VCPU_ABI \
 	VMPT_ABI4(struct vmpt_vcpu, struct vmpt_config, struct vmpt_ops, struct vmpt_caps)
 
@@ -319,9 +322,9 @@ int vmpt_vcpu_rdmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 *value);
 int vmpt_vcpu_wrmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
 
 /*
- * The same for the VMM itself: PT MSRs in any order, as a restore needs, and bit 55 of 38EH. Rules
- * that keep the processor and the host safe still apply; 0, VMPT_GP, or an error as above. An MSR
- * that the guest does not have reads 0 and accepts 0, so one list serves all guests. Setting
+ * RDMSR and WRMSR for the VMM itself: PT MSRs in any order, as a restore needs, and bit 55 of 38EH.
+ * Rules that keep the processor and the host safe still apply; 0, VMPT_GP, or an error as above. An
+ * MSR that the guest does not have reads 0 and accepts 0, so one list serves all guests. Setting
  * TraceEn this way injects no PMI: the one of PendTopaPMI was delivered before.
  */
 int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
@@ -360,6 +363,7 @@ int vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu);
 
 /* ---- XSAVE state component 8 (128 bytes, 72 in use) ---- */
 
+/* Bytes of the component's area. */
 #define VMPT_XSAVE_SIZE 128
 
 /*
@@ -498,6 +502,7 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 
 /* ---- save and restore ---- */
 
+/* The version that vmpt_vcpu_save() writes. */
 #define VMPT_STATE_VERSION 1
 /* Most bytes that vmpt_vcpu_save() writes. */
 #define VMPT_STATE_MAX 1024
