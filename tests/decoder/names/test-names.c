@@ -317,6 +317,18 @@ START_TEST(nothing)
 }
 END_TEST
 
+/* A program of another version: nothing is read, nothing is written. */
+START_TEST(other_version)
+{
+	struct vmpt_names *names = (void *)&names, *before = names;
+	const struct vmpt_names_options *unreadable = (void *)16;
+
+	ck_assert_int_eq(vmpt_names_open_abi(&names, unreadable, VMPT_NAMES_ABI + 1),
+			 -VMPT_E_VERSION);
+	ck_assert_ptr_eq(names, before);
+}
+END_TEST
+
 /*
  * Random VMs on random CPUs: each of 8 pages belongs to one thread at a time and changes hands
  * after at least 40 runs; 2 % of the runs say a wrong page. Every page has the right name at every
@@ -381,6 +393,7 @@ TEST_SUITE()
 	tcase_add_test(tc, bounds);
 	tcase_add_test(tc, lost);
 	tcase_add_loop_test(tc, nothing, 0, 2);
+	tcase_add_test(tc, other_version);
 	tcase_add_loop_test(tc, random_owners, 0, 8);
 	suite_add_tcase(suite, tc);
 	return suite;
