@@ -122,7 +122,8 @@ struct vmpt_ops {
 	/*
 	 * The processor's MSRs, on the processor that runs the vCPU, preemption off. These and
 	 * set_guest_ctl are all present or all absent: absent in a VMM that is the processor itself
-	 * and never calls vmpt_vcpu_enter().
+	 * and never calls vmpt_vcpu_enter(), which returns -VMPT_E_INVAL then. A plan that stops
+	 * the host's tracing for a guest without PT needs them.
 	 */
 	int (*hw_rdmsr)(void *opaque, u32 msr, u64 *value);
 	int (*hw_wrmsr)(void *opaque, u32 msr, u64 value);
@@ -219,11 +220,16 @@ struct vmpt_config {
 	u64 adjust_budget, adjust_traced;
 };
 
-/* Events that calls which write to the guest's output report. */
+/* Events that calls report in struct vmpt_vcpu. */
 #define VMPT_EVENT_PMI	 0x1 /* inject_pmi was called */
 #define VMPT_EVENT_STOP	 0x2 /* STATUS.Stopped was set */
 #define VMPT_EVENT_ERROR 0x4 /* STATUS.Error was set, see output_why */
 #define VMPT_EVENT_LOST	 0x8 /* bytes of the guest's trace were lost */
+/*
+ * Of vmpt_vcpu_enter() and vmpt_vcpu_exit(), whatever they return: the host does not trace as it
+ * wants, or traced meanwhile: notify its tracer. No part of a saved state.
+ */
+#define VMPT_EVENT_HOST 0x10
 
 /* A vCPU. The fields are private to this library; the caller may read those under "to read". */
 struct vmpt_vcpu {
@@ -402,10 +408,12 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
 
 /*
  * Call after the VM exit (or failed entry), before preemption is enabled again. Always runs to
- * completion: even after an error the vCPU is out and the owner is the host. 0 or the first error:
+ * completion: even after an error the vCPU is out and the owner is the host. 0 or an error:
  * -VMPT_E_CONTROLS: the exit did not clear TraceEn, or the guest wrote a CTL value that should have
- * exited; -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, the result of host_state or host_ctl. With
- * nothing done: -VMPT_E_STATE (not entered), -VMPT_E_INVAL (@kind).
+ * exited; -VMPT_E_HARDWARE, the result of host_state or host_ctl; -VMPT_E_HOST_TRACING. Of several
+ * the first, -VMPT_E_HOST_TRACING after all others; what the others ask for is in events:
+ * VMPT_EVENT_LOST, VMPT_EVENT_HOST. With nothing done: -VMPT_E_STATE (not entered), -VMPT_E_INVAL
+ * (@kind).
  */
 int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind);
 
