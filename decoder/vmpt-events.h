@@ -25,11 +25,11 @@ enum vmpt_event_kind {
 	VMPT_EVENT_FORK,       /* .pid, .tid: the child */
 	VMPT_EVENT_THREAD_END, /* .pid, .tid */
 	VMPT_EVENT_ITRACE_START,
-	VMPT_EVENT_LOST,     /* .info1: number of events lost about here */
-	VMPT_EVENT_RECORDED, /* perf opened its intel_pt event on .cpu; has no time */
-	VMPT_EVENT_KVM_MSR,  /* kvm:kvm_msr: .info1: the MSR that the guest read or wrote */
-	VMPT_EVENT_KVM_GPA,  /* kvm:kvm_page_fault, kvm_mmio, kvm_fast_mmio: .info1: the guest's
-				physical address */
+	VMPT_EVENT_LOST_EVENTS, /* .info1: number of events lost about here */
+	VMPT_EVENT_RECORDED,	/* perf opened its intel_pt event on .cpu; has no time */
+	VMPT_EVENT_KVM_MSR,	/* kvm:kvm_msr: .info1: the MSR that the guest read or wrote */
+	VMPT_EVENT_KVM_GPA,	/* kvm:kvm_page_fault, kvm_mmio, kvm_fast_mmio: .info1: the guest's
+				   physical address */
 };
 
 #define VMPT_EVENT_NO_VCPU   0xffff /* the kernel's tracepoint does not have it */

@@ -290,7 +290,7 @@ START_TEST(lost)
 	size_t web = entry(0, 10, 11, 0), gone, again;
 
 	gone = event_count;
-	event(VMPT_EVENT_LOST, 0, -1, -1);
+	event(VMPT_EVENT_LOST_EVENTS, 0, -1, -1);
 	again = entry(0, 10, 11, 0);
 	open_names(given, 2);
 	run(0x1000, 0, web);
