@@ -159,8 +159,8 @@ int vmpt_rtit_check_wrmsr(const struct vmpt_rtit_regs *regs, u32 msr, u64 value,
 			  enum vmpt_gp_reason *why);
 
 /*
- * The same for a restore, which executes no instruction: CTL need not have been read, STATUS is
- * stored as a whole (except reserved bits).
+ * As vmpt_rtit_wrmsr(), for a restore, which executes no instruction: CTL need not have been read,
+ * STATUS is stored as a whole (except reserved bits).
  */
 int vmpt_rtit_restore_msr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 			  u64 value, enum vmpt_gp_reason *why);

@@ -73,7 +73,8 @@ struct vmpt_rates_wrong {
 };
 
 /*
- * The same, but checks the given @rates, too. Returns 1 if P and MTCFreq follow from the packets:
+ * As vmpt_rates_find(), but checks the given @rates, too. Returns 1 if P and MTCFreq follow from
+ * the packets:
  * @rates then has the packets' values, and @wrong the given ones that they contradict. Returns 0 if
  * they do not: the given values stay. Or a negative error.
  */

@@ -60,5 +60,11 @@ check 'the field after' [ "$(grep -A1 'id="s.b"' "$page" | tail -n 1)" = '<dd><d
 check 'the last field' [ "$(grep -A1 'id="s.d"' "$page" | tail -n 1)" = '<dd><div class=para>three</div></dd>' ]
 check 'a macro of two comments' [ "$(grep -A2 'id="F"' "$page" | tail -n 2 | tr -d '\n')" = \
 	'<dd><div class=para>first</div><div class=para>A flag.</div></dd>' ]
+name='text'
+header '/*\n * It is\n * 1. 0 or <x> \\ #GP * @x:\n *   a   1\n *     b\n * the end\n * - an\n *   item\n */\nint f(int x);'
+check 'is right' [ $rc = 0 ]
+check 'a sentence that ends with a number' grep -qF 'It is 1. 0 or &lt;x&gt; \ #GP * <code>x</code>:' "$page"
+check 'a table' [ "$(grep -A1 '<pre>a   1$' "$page" | tail -n 1)" = '  b' ]
+check 'a list' grep -qF '<li><div class=para>an item</div></li>' "$page"
 rm -rf "$out"
 finish
