@@ -182,9 +182,10 @@ static void walk(struct vmpt_parts *s)
 	u64 psb;
 
 	while (!s->lost && end - s->walked >= MARGIN) {
-		/* The tables know most packets; a BBP opens a block. */
+		/* The tables know most packets; not whether a PSB is whole, and a BBP opens a
+		 * block. */
 		kind = s->block ? -1 : vmpt_head_at(data, s->walked, end, &size);
-		if (kind >= 0 && kind != VMPT_PT_BBP) {
+		if (kind >= 0 && kind != VMPT_PT_PSB && kind != VMPT_PT_BBP) {
 			if (ends_looks(s, (unsigned int)kind)) {
 				s->safe = s->walked;
 				s->paused = kind == VMPT_PT_TIP_PGD && size == 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The packets of a raw trace that a recorder still appends to, like tail -f: "./follow cpu0.pt".
- * With a number as second argument it ends once the file has not grown for so many seconds; else
- * SIGINT or SIGTERM ends it. "-" follows standard input, up to its end. It shows decoding in parts:
- * each packet comes once, also one that was only half written when its first bytes were read, and
- * memory does not grow with the file.
+ * With a number as second argument it ends once the file has not grown for that many seconds;
+ * else SIGINT or SIGTERM ends it. "-" follows standard input, up to its end. It shows decoding in
+ * parts: each packet comes once, also one that was only half written when its first bytes were
+ * read, and memory does not grow with the file.
  */
 #include <errno.h>
 #include <fcntl.h>

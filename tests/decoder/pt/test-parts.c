@@ -14,7 +14,7 @@
 #include "tests/decoder/streams.h"
 #include "util/array.h"
 
-/* How to cut: parts of 1 to .most bytes; .every: take batches only after each so many parts. */
+/* How to cut: parts of 1 to .most bytes; .every: take batches only after that many parts. */
 struct cut {
 	size_t most;
 	unsigned int every;
