@@ -161,6 +161,8 @@ static bool ends_looks(const struct vmpt_parts *s, unsigned int kind)
 	switch (kind) {
 	case VMPT_PT_PSB:
 		return !s->paused;
+	case VMPT_PT_PSBEND:
+		return false; /* the PADs after it belong to the PSB+ */
 	case VMPT_PT_EXSTOP:
 	case VMPT_PT_MWAIT:
 	case VMPT_PT_PWRE:

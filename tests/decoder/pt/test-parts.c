@@ -203,7 +203,7 @@ START_TEST(units)
 	struct builder b = { 0 };
 	int i;
 
-	for (i = 0; i < test_rounds(1000, 60); i++) {
+	for (i = 0; i < test_rounds(1000, 150); i++) {
 		b.size = 0;
 		build_units(&b, &rng, 100 + test_random(&rng) % 6000);
 		compare_all(b.buf, b.size, &rng);
