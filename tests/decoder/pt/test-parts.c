@@ -135,8 +135,8 @@ START_TEST(real_traces)
 	if (!path)
 		return;
 	data = test_read_file(path, &size);
-	if (size > 500000)
-		size = 500000;
+	if (size > 200000)
+		size = 200000;
 	compare_all(data, size, &rng);
 	free(data);
 }
@@ -147,7 +147,7 @@ START_TEST(all_kinds)
 	struct synth_options o = { .seed = 9 };
 	struct synth_counts counts;
 	struct test_rng rng = { 9 };
-	size_t size = 150000;
+	size_t size = 60000;
 	u8 *data = malloc(size);
 	int i;
 
@@ -203,7 +203,7 @@ START_TEST(units)
 	struct builder b = { 0 };
 	int i;
 
-	for (i = 0; i < test_rounds(1000, 150); i++) {
+	for (i = 0; i < test_rounds(1000, 60); i++) {
 		b.size = 0;
 		build_units(&b, &rng, 100 + test_random(&rng) % 6000);
 		compare_all(b.buf, b.size, &rng);
