@@ -6,7 +6,7 @@
 # linked whole. Each header compiles alone. The installed command runs.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
-#	VMPT_DOMAIN: see meson.build)
+#	VMPT_DOMAIN, VMPT_PYTHON: see meson.build)
 # shellcheck disable=SC2046,SC2086 # words
 set -u
 
@@ -87,7 +87,8 @@ int main(void)
 	static struct vmpt_vcpu vcpu, zero;
 	struct vmpt_trace *trace = (void *)&vcpu;
 
-	return vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
+	return vmpt_names_open_abi(NULL, NULL, VMPT_NAMES_ABI + 1) != -VMPT_E_VERSION ||
+	       vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
 	       memcmp(&vcpu, &zero, sizeof(vcpu)) ||
 	       vmpt_caps_read_abi((void *)&vcpu, NULL, VMPT_CAPS_ABI + 1) != -VMPT_E_VERSION ||
 	       vmpt_unit_init_abi(NULL, NULL, VMPT_UNIT_ABI + 1) != -VMPT_E_VERSION ||
@@ -304,6 +305,24 @@ for header in $(cd "$dest" && find . -path '*/include/*.h'); do
 	check "$header alone, C++" $cxx -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror \
 		-fsyntax-only $cflags one.c
 done
+
+# The Python module, in the folder where it lies; with the library that it finds there.
+if [ -n "$VMPT_PYTHON" ]; then
+	package=$(find "$dest" -path '*-packages/vmpt')
+	check 'the Python module is installed' [ -f "$package/__init__.py" ] && {
+		check 'typed' [ -f "$package/py.typed" ]
+		check 'by no path of the build' not grep -q "$build" <(readelf -d "$package"/_vmpt.*.so)
+		printf '\002\202%.0s' 1 2 3 4 5 6 7 8 >psb.pt
+		printf '\002\043\006' >>psb.pt
+		cat >use.py <<-'END'
+			import sys, vmpt
+			kinds = [p.name for p in vmpt.open("psb.pt").streams[0].decode()]
+			sys.exit(kinds != ["PSB", "PSBEND", "TNT-8"] or not vmpt.__file__.startswith(sys.argv[1]))
+		END
+		check 'import vmpt' env PYTHONPATH="$(dirname "$package")" PYTHONDONTWRITEBYTECODE=1 \
+			"$VMPT_PYTHON" use.py "$package"
+	}
+fi
 
 command=$(find "$dest" -path '*/bin/vmpt')
 check 'vmpt is installed' "$command" --version
