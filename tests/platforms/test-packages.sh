@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # For "make soak": the Debian packages of the last commit, in bare systems of both releases: they build
 # twice alike, lintian has nothing to say, they install, upgrade, leave nothing, and pass their tests.
-# VMPT_RELEASES names other releases.
+# $VMPT_RELEASES: which, if not both.
 set -uo pipefail
 top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 # shellcheck source=tests/lib.sh
