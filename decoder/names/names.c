@@ -85,7 +85,7 @@ static bool event_thread(const struct vmpt_event *event, int *tid)
 	case VMPT_EVENT_KVM_EXIT:
 		return true;
 	case VMPT_EVENT_SWITCH_OUT:
-	case VMPT_EVENT_LOST:
+	case VMPT_EVENT_LOST_EVENTS:
 		*tid = NOBODY;
 		return true;
 	default:

@@ -28,6 +28,7 @@ class Clocks(Closing):
         else:
             opts.rates = {"tsc_num": rates.tsc_num, "tsc_den": rates.tsc_den, "nominal": rates.nominal,
                           "mtc_freq": rates.mtc_freq or 0, "has_mtc_freq": rates.mtc_freq is not None}
+        self._trace = trace
         # The library keeps both arrays.
         self._handle = Handle(lib.vmpt_clocks_close, trace, shared=True, keep=(maps, streams))
         self._streams = count

@@ -2,10 +2,11 @@
 """Decoders and splitters of a stream."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generator, Iterator
+from collections import deque
+from typing import TYPE_CHECKING, Any, Iterator
 
 from ._enums import Kind
-from ._handle import Closing, Handle, Use, check
+from ._handle import CLOSED, Closing, Handle, Use, check
 from ._structs import Owner, Packet, Slice, owner, slice_, time
 from ._vmpt import ffi, lib
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .arrays import Array
 
 _PACKETS = 256  # read at a time
+_KINDS = {int(kind): kind for kind in Kind}
 
 
 class Decoder(Closing):
@@ -30,41 +32,41 @@ class Decoder(Closing):
         self._handle.open(err, reader[0])
         self._timed = clocks is not None
         self._base = ffi.new("u64 *")
-        self._packets: Generator[Packet, None, None] | None = None
+        self._ready: deque[Packet] = deque()  # read ahead by iteration
+        self._packets = ffi.new("struct vmpt_packet[]", _PACKETS)
+        self._times = ffi.new("struct vmpt_time[]", _PACKETS)
         self.base = 0
 
     def __iter__(self) -> Iterator[Packet]:
-        if not self._packets:
-            self._packets = self._read()
         return self
 
     def __next__(self) -> Packet:
-        if not self._packets:
-            self._packets = self._read()
-        if self._handle.closed:
-            raise ValueError("it is closed")
-        return next(self._packets)
+        while not self._handle.closed:
+            try:
+                return self._ready.popleft()
+            except IndexError:
+                self._read()
+        raise ValueError(CLOSED)
 
-    def _read(self) -> Generator[Packet, None, None]:
-        packets = ffi.new("struct vmpt_packet[]", _PACKETS)
-        times = ffi.new("struct vmpt_time[]", _PACKETS)
-        kinds = {int(kind): kind for kind in Kind}
-        count = 1
-        while count:
-            with Use(self._handle) as reader:
-                count = check(lib.vmpt_py_packets(reader, _PACKETS, packets, times))
+    def _read(self) -> None:
+        """Read the next packets, or raise StopIteration."""
+        packets = self._packets
+        with Use(self._handle) as reader:
+            count = check(lib.vmpt_py_packets(reader, _PACKETS, packets, self._times))
             last: Owner | None = None
             key = None
             for i in range(count):
                 p = packets[i]
                 o = p.owner
-                if key != (o.vmcs, o.kind, o.sure, o.concealed):
+                if last is None or key != (o.vmcs, o.kind, o.sure, o.concealed):
                     key, last = (o.vmcs, o.kind, o.sure, o.concealed), owner(o)
-                assert last is not None
-                kind = kinds[p.kind]
+                kind = _KINDS[p.kind]
                 lost = kind is Kind.LOSS
-                yield Packet(p.offset, p.payload if lost else p.size, kind, 0 if lost else p.payload, p.aux,
-                             last, time(times[i]) if self._timed else None)
+                self._ready.append(Packet(
+                    p.offset, p.payload if lost else p.size, kind, 0 if lost else p.payload, p.aux, last,
+                    time(self._times[i]) if self._timed else None))
+        if not count:
+            raise StopIteration
 
     def items(self, out: Array, *, owners: Array | None = None, times: Array | None = None,
               offsets: Array | None = None) -> Array:
@@ -78,7 +80,7 @@ class Decoder(Closing):
         An empty result is the end. One shorter than @out is not.
         """
         from . import arrays
-        if self._packets:
+        if self._ready:
             raise ValueError("packets were iterated over: items() would not see those read ahead")
         if times is not None and not self._timed:
             raise ValueError("times need clocks: Stream.decode(clocks)")

@@ -16,6 +16,8 @@ from typing import Any, Callable, Generic, TypeVar
 from ._enums import ErrorCode
 from ._vmpt import ffi, lib
 
+CLOSED = "the object, or what it was opened on, is closed"
+
 Self = TypeVar("Self", bound="Closing")
 
 
@@ -97,7 +99,7 @@ class Handle:
         self._uses[id(child)] = weakref.ref(child)
         if self.closed:
             self.end_child(child)
-            raise ValueError("the object, or what it was opened on, is closed")
+            raise ValueError(CLOSED)
 
     def end_child(self, child: Handle) -> None:
         self._uses.pop(id(child), None)
@@ -112,7 +114,7 @@ class Handle:
         self._uses[use] = None
         if self.closed:
             self.end(use)
-            raise ValueError("the object, or what it was opened on, is closed")
+            raise ValueError(CLOSED)
         return self._box[0]
 
     def end(self, use: Use) -> None:
@@ -166,7 +168,7 @@ class Closing:
 
     def __enter__(self: Self) -> Self:
         if self._handle.closed:
-            raise ValueError("the object, or what it was opened on, is closed")
+            raise ValueError(CLOSED)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,

@@ -110,7 +110,7 @@ class Stream:
     def decode(self, clocks: Clocks | None = None) -> Decoder:
         """Open a decoder: packets, one by one or as arrays. With @clocks they have their times."""
         return Decoder(self._trace._handle, self._c, self.index, self._trace._options,
-                       clocks._handle if clocks else None)
+                       self._trace._own(clocks) if clocks else None)
 
     def slices(self) -> Splitter:
         """Open a splitter: who owns which bytes."""
@@ -167,7 +167,7 @@ class Stream:
             "stream": lib.vmpt_py_stream, "write": lib.vmpt_py_write, "slice": lib.vmpt_py_slice})
         if clock != ExtractClock.AS_IS and not clocks:
             raise ValueError("times on another clock need clocks")
-        with Use(self._trace._handle), Use(clocks._handle if clocks else self._trace._handle) as c:
+        with Use(self._trace._handle), Use(self._trace._own(clocks) if clocks else self._trace._handle) as c:
             options.clocks = c if clocks else ffi.NULL
             err = lib.vmpt_extract_abi(self._c, options, ops, handle, lib.VMPT_EXTRACT_ABI)
         if calls.error:
@@ -236,6 +236,11 @@ class Trace(Closing):
         closed = ", closed" if self.closed else ""
         return f"<vmpt.Trace: {self.info.format.name}, {len(self.streams)} streams{closed}>"
 
+    def _own(self, clocks: Clocks) -> Handle:
+        if clocks._trace is not self._handle:
+            raise ValueError("the clocks are of another trace")
+        return clocks._handle
+
     def find_vms(self) -> VmsFound:
         """Look for VMs in all streams; reads as far as the first packet of one."""
         found = ffi.new("struct vmpt_vms_found *")
@@ -261,7 +266,7 @@ class Trace(Closing):
         own = clocks or self.clocks()
         with Use(self._handle) as trace:
             events, count = self._events(trace)
-            return Timeline(self._handle, own._handle, self._array, len(self._c), self._options, events, count)
+            return Timeline(self._handle, self._own(own), self._array, len(self._c), self._options, events, count)
 
     def _events(self, trace: Any) -> tuple[Any, int]:
         events = ffi.new("struct vmpt_event **")
@@ -284,7 +289,7 @@ class Trace(Closing):
         cpus = [stream.cpu for stream in self.streams]
         with Use(self._handle) as trace:
             events, count = self._events(trace)
-            return VmNames(self._handle, clocks._handle, cpus, self._options, events, count)
+            return VmNames(self._handle, self._own(clocks), cpus, self._options, events, count)
 
     def perf_time(self, tsc: int) -> int:
         """perf's time in ns of a TSC value; info.has_time_conv must be set."""

@@ -3,7 +3,7 @@
 # The files of "make install" are sufficient. Programs are built from them alone, with pkg-config's
 # flags, as C and C++, shared and static, and run. What the shared libraries export is what the
 # public headers declare and exports.map lists; the archives have no name without the prefix and can be
-# linked whole. Each header compiles alone. The installed command runs.
+# linked whole. Each header compiles alone, and all together. The installed command runs.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
 #	VMPT_DOMAIN, VMPT_PYTHON: see meson.build)
@@ -87,8 +87,7 @@ int main(void)
 	static struct vmpt_vcpu vcpu, zero;
 	struct vmpt_trace *trace = (void *)&vcpu;
 
-	return vmpt_names_open_abi(NULL, NULL, VMPT_NAMES_ABI + 1) != -VMPT_E_VERSION ||
-	       vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
+	return vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
 	       memcmp(&vcpu, &zero, sizeof(vcpu)) ||
 	       vmpt_caps_read_abi((void *)&vcpu, NULL, VMPT_CAPS_ABI + 1) != -VMPT_E_VERSION ||
 	       vmpt_unit_init_abi(NULL, NULL, VMPT_UNIT_ABI + 1) != -VMPT_E_VERSION ||
@@ -298,13 +297,19 @@ cp rtit.c rtit.cc
 works rtit $VMPT_CC -std=c11 $model_cflags rtit.c $model_libs $arch
 works rtit-plus $cxx -std=c++17 $model_cflags rtit.cc $model_libs $arch
 
+rm -f all.c
 for header in $(cd "$dest" && find . -path '*/include/*.h'); do
 	header=${header#*/include/}
-	echo "#include <$header>" >one.c
+	echo "#include <$header>" | tee -a all.c >one.c
 	check "$header alone" $VMPT_CC -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only $cflags one.c
 	check "$header alone, C++" $cxx -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror \
 		-fsyntax-only $cflags one.c
 done
+# In both orders: a macro that is an enumerator elsewhere would pass in one of them.
+sort all.c >one.c
+check 'all headers' $VMPT_CC -std=c11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
+sort -r all.c >one.c
+check 'all headers, in reverse' $VMPT_CC -std=c11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
 
 # The Python module, in the folder where it lies; with the library that it finds there.
 if [ -n "$VMPT_PYTHON" ]; then
@@ -321,6 +326,9 @@ if [ -n "$VMPT_PYTHON" ]; then
 		END
 		check 'import vmpt' env PYTHONPATH="$(dirname "$package")" PYTHONDONTWRITEBYTECODE=1 \
 			"$VMPT_PYTHON" use.py "$package"
+		! "$VMPT_PYTHON" -c 'import numpy' 2>/dev/null ||
+			check 'examples/python/exits.py' grep -q '^VMCS ' <(PYTHONPATH=$(dirname "$package") \
+				PYTHONDONTWRITEBYTECODE=1 "$VMPT_PYTHON" "$VMPT_ROOT/examples/python/exits.py" psb.pt)
 	}
 fi
 

@@ -93,6 +93,29 @@ class Closed(unittest.TestCase):
         trace.close()
         self.refused([lambda i=i: next(i) for i in iterators])
 
+    def test_end(self):
+        """After the end there is nothing, however often it is asked for."""
+        with vmpt.open(*demo.files) as trace:
+            for reader in (trace.streams[0].decode(), trace.streams[0].slices(), trace.timeline()):
+                for _ in reader:
+                    pass
+                for _ in range(3):
+                    with self.assertRaises(StopIteration):
+                        next(reader)
+                if isinstance(reader, vmpt.Decoder):
+                    self.assertEqual(len(reader.items(np.empty(5, arrays.ITEM))), 0)
+                else:
+                    dtype = arrays.SLICE if isinstance(reader, vmpt.Splitter) else arrays.SPAN
+                    self.assertEqual(len(reader.fill(np.empty(5, dtype))), 0)
+
+    def test_other_clocks(self):
+        """Clocks are of their trace, which may have fewer streams."""
+        with vmpt.open(demo.files[0]) as one, vmpt.open(*demo.files) as two, one.clocks() as clocks:
+            for call in (lambda: two.streams[1].decode(clocks), lambda: two.timeline(clocks),
+                         lambda: two.names(clocks), lambda: two.streams[1].extract(lambda n, o: None, clocks=clocks)):
+                with self.assertRaises(ValueError):
+                    call()
+
     def test_with(self):
         with self.assertRaises(ZeroDivisionError):
             with vmpt.open(*demo.files) as trace, trace.streams[0].decode() as decoder:
@@ -223,6 +246,15 @@ class Threads(unittest.TestCase):
                 counts.append(n)
             self.run_all(*[read] * 5)
             self.assertEqual(sum(counts), want)
+
+    def test_one_iterator(self):
+        """All threads iterate over the same packets, slices and spans."""
+        with vmpt.open(*demo.files) as trace:
+            for make in (trace.streams[1].decode, trace.streams[1].slices, trace.timeline):
+                want = sum(1 for _ in make())
+                iterator, counts = make(), []
+                self.run_all(*[lambda: counts.append(sum(1 for _ in iterator))] * 4)
+                self.assertEqual(sum(counts), want)
 
     def test_close_meanwhile(self):
         """Another thread closes the trace while these read."""
