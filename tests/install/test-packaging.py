@@ -55,6 +55,9 @@ for path in sorted(installed.values()):
 	      "%s: in several: %s" % (path, found), len(found) == 1)
 for line, files in lists.items():
 	check("%s: in %s, but is not installed" % (line, files), line in used or built == "partly")
+for path in glob.glob(debian + "/*.docs") + glob.glob(debian + "/*.examples"):
+	for line in lines(path):
+		check("%s: in %s, but is not there" % (line, path), glob.glob(os.path.join(source, line)))
 for room, lib in ("vmm-lib", "vmpt"), ("model", "vmpt-model"), ("decoder", "vmpt-decode"):
 	with open(os.path.join(source, room, "exports.map"), encoding="utf-8") as f:
 		nodes = re.findall(r"^(VMPT_\w+) \{", f.read(), re.M)
