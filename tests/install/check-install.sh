@@ -6,7 +6,7 @@
 # linked whole. Each header compiles alone, and all together. The installed command runs.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
-#	VMPT_DOMAIN: see meson.build)
+#	VMPT_DOMAIN, VMPT_PYTHON: see meson.build)
 # shellcheck disable=SC2046,SC2086 # words
 set -u
 
@@ -310,6 +310,27 @@ sort all.c >one.c
 check 'all headers' $VMPT_CC -std=c11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
 sort -r all.c >one.c
 check 'all headers, in reverse' $VMPT_CC -std=c11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
+
+# The Python module, in the folder where it lies; with the library that it finds there.
+if [ -n "$VMPT_PYTHON" ]; then
+	package=$(find "$dest" -path '*-packages/vmpt')
+	check 'the Python module is installed' [ -f "$package/__init__.py" ] && {
+		check 'typed' [ -f "$package/py.typed" ]
+		check 'by no path of the build' not grep -q "$build" <(readelf -d "$package"/_vmpt.*.so)
+		printf '\002\202%.0s' 1 2 3 4 5 6 7 8 >psb.pt
+		printf '\002\043\006' >>psb.pt
+		cat >use.py <<-'END'
+			import sys, vmpt
+			kinds = [p.name for p in vmpt.open("psb.pt").streams[0].decode()]
+			sys.exit(kinds != ["PSB", "PSBEND", "TNT-8"] or not vmpt.__file__.startswith(sys.argv[1]))
+		END
+		check 'import vmpt' env PYTHONPATH="$(dirname "$package")" PYTHONDONTWRITEBYTECODE=1 \
+			"$VMPT_PYTHON" use.py "$package"
+		! "$VMPT_PYTHON" -c 'import numpy' 2>/dev/null ||
+			check 'examples/python/exits.py' grep -q '^VMCS ' <(PYTHONPATH=$(dirname "$package") \
+				PYTHONDONTWRITEBYTECODE=1 "$VMPT_PYTHON" "$VMPT_ROOT/examples/python/exits.py" psb.pt)
+	}
+fi
 
 command=$(find "$dest" -path '*/bin/vmpt')
 check 'vmpt is installed' "$command" --version
