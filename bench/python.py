@@ -85,7 +85,7 @@ def measure(path, args):
                 start = time.process_time()
                 n = work(trace.streams[0], a)
                 best = min(best, time.process_time() - start)
-            rates[name] = trace.streams[0].size / best / 1e6
+            rates[name] = trace.streams[0].size / max(best, 1e-6) / 1e6
             count = n if name == "items" else count
     return rates, count
 

@@ -73,8 +73,10 @@ def wanted(declaration, exports):
     return not function or function[1] in exports or function[1].startswith("vmpt_py_")
 
 
-def python_enums(ffi, text, macros):
+def python_enums(ffi, text, macros, include):
     """Classes for the enums, as Python."""
+    headers = {path.relative_to(include): path.read_text(encoding="utf-8")
+               for path in sorted(Path(include, "vmpt").rglob("*.h"))}
     out = ['"""Generated from the headers of libvmpt-decode: their enums."""',
            "# SPDX-License-Identifier: GPL-2.0-only OR MIT",
            "from enum import IntEnum, IntFlag", "", "",
@@ -103,14 +105,15 @@ def python_enums(ffi, text, macros):
                 same += 1
             prefix = "_".join(words[0][:same]) + "_"
         names.append(name)
-        put("_Enum", name, f"enum {tag}", members(tag, prefix))
+        header = next(path for path, code in headers.items() if f"enum {tag} {{" in code)
+        put("_Enum", name, f"enum {tag} of <{header}>.", members(tag, prefix))
     kinds = dict(members("vmpt_pt_kind", "VMPT_PT_") + members("vmpt_item_kind", "VMPT_ITEM_"))
     base = ffi.typeof("enum vmpt_rtit_item_kind").relements["VMPT_ITEM_RTIT"]
     kinds.update((f"RTIT_{name}", base + value) for name, value in members("vmpt_rtit_kind", "VMPT_RTIT_"))
     kinds.update(members("vmpt_rtit_item_kind", "VMPT_ITEM_")[-2:])
     put("_Enum", "Kind", "Kinds of packets and items: enum vmpt_pt_kind, vmpt_item_kind and those of RTIT.",
         kinds.items())
-    put("IntFlag", "GapFlags", "VMPT_GAP_*: why bytes do not continue those before them.",
+    put("IntFlag", "GapFlags", "VMPT_GAP_* of <vmpt/decode.h>: why bytes do not continue those before them.",
         [(name[len("VMPT_GAP_"):], value) for name, value in macros.items() if name.startswith("VMPT_GAP_")])
     names += ["Kind", "GapFlags"]
     return "\n".join(out + ["", "", "__all__ = [" + ", ".join(f'"{n}"' for n in sorted(names)) + "]", ""])
@@ -127,7 +130,7 @@ def main(argv):
     ffi.cdef(types + "\n" + constants + CALLBACKS)
     ffi.set_source("vmpt._vmpt", INCLUDES)
     ffi.emit_c_code(out_c)
-    Path(out_py).write_text(python_enums(ffi, types, macros), encoding="utf-8")
+    Path(out_py).write_text(python_enums(ffi, types, macros, include), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -255,6 +255,8 @@ class Trace(Closing):
         @rates, @given: what is known from elsewhere. @near_tsc: about the host's TSC, for bits 63:56,
         which packets do not have. Unless given, rates and near_tsc are those of the perf.data.
         """
+        if not self.streams:
+            raise ValueError("the trace has no streams")
         if near_tsc is None:
             near_tsc = next((e.tsc for e in self.events() if e.tsc), 0)
         with Use(self._handle) as trace:

@@ -4,6 +4,7 @@
 command's JSON, which is made by the same library on another way."""
 import io
 import os
+import random
 import re
 import subprocess
 import unittest
@@ -166,6 +167,37 @@ class Opening(unittest.TestCase):
     def test_mixed_isa(self):
         self.error(ErrorCode.INVAL, write("m.pt", mixed()), write("m.rtit", RTIT))
         self.error(ErrorCode.INVAL, os.path.join(CORPUS, "file-0"), isa=Isa.RTIT)
+
+    def test_hostile(self):
+        """Damaged files: an error of the library or what can be read, and every byte is in a slice."""
+        chance = random.Random(20)
+        read = 0
+        for name in sorted(os.listdir(CORPUS)):
+            with open(os.path.join(CORPUS, name), "rb") as file:
+                good = file.read()
+            for _ in range(25):
+                data = bytearray(good)
+                for _ in range(chance.randrange(1, 12)):
+                    data[chance.randrange(len(data))] = chance.randrange(256)
+                try:
+                    trace = vmpt.open(write("hostile", data[:chance.randrange(len(data) // 2, len(data) + 1)]))
+                except vmpt.Error as error:
+                    self.assertTrue(error.text)
+                    continue
+                if not trace.streams:
+                    with self.assertRaises(ValueError):
+                        trace.timeline()
+                    continue
+                read += 1
+                with trace, trace.clocks() as clocks:
+                    for stream in trace.streams:
+                        self.assertEqual(sum(s.size for s in stream.slices()), stream.size)
+                        packets = list(stream.decode(clocks))
+                        self.assertEqual(sum(p.size for p in packets), stream.size)
+                        self.assertTrue(all(stream.text(p) for p in packets))
+                        stream.extract(lambda number, owner: io.BytesIO())
+                    list(trace.events()), trace.names(clocks), list(trace.timeline(clocks)), trace.find_vms()
+        self.assertGreater(read, 100)
 
     def test_truncated(self):
         """Part of a perf.data is read, and a warning says so."""
