@@ -122,8 +122,13 @@ install: ## install the command and the libraries below PREFIX (/usr/local); no 
 	@ninja -j $(JOBS) -C $(BUILD)-install
 	@meson install -C $(BUILD)-install --no-rebuild
 
+.PHONY: packages
+packages: ## Debian packages of the last commit, into build-packages/
+	@scripts/build-packages
+
 .PHONY: clean
 clean: ## remove the build folders
+	@rm -rf build-packages
 	@for dir in $(BUILD) $(BUILD)-*; do \
 		if [ -d "$$dir/meson-private" ]; then rm -rf "$$dir"; fi; \
 	done

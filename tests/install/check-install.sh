@@ -425,5 +425,9 @@ if [ -n "$VMPT_DOMAIN" ]; then
 	ln -s /bin/true "$fetched/qemu-system-x86_64"
 	check 'vmpt domain qemu' grep '/qemu-system-x86_64$' \
 		<(XDG_CACHE_HOME=$out/cache "$command" domain qemu)
+	# As in a distribution's package.
+	find "$dest" -name get-qemu -delete
+	check 'vmpt domain qemu without get-qemu' grep "^$fetched/qemu-system-x86_64\$" \
+		<(PATH=$fetched:$PATH "$command" domain qemu)
 fi
 finish
