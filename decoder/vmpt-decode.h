@@ -120,15 +120,10 @@ struct vmpt_trace;
  * A raw file is RTIT if it proves to be: after a PSB of RTIT in its first 4 MiB only packets of
  * RTIT follow, over another PSB or to the end, and nowhere is a PSB of PT. Else it is PT. A file
  * that is a perf.data except for a damaged magic is an error, -VMPT_E_FORMAT.
-<<<<<<< HEAD
- * Returns 0, or a negative error with @diag filled (may be NULL), except that -VMPT_E_VERSION
- * leaves it as it is. With 0 its text is empty, or says what could not be read if the info has
-=======
  * Returns 0 with *@trace, which vmpt_trace_close() frees, or a negative error with @diag filled
  * (may be NULL): -VMPT_E_IO, -VMPT_E_FORMAT, -VMPT_E_UNSUPPORTED, -VMPT_E_NO_PT, -VMPT_E_NOMEM,
- * -VMPT_E_VERSION. With 0 its text is empty, or says what could not be read if the info has
->>>>>>> main
- * incomplete set.
+ * or -VMPT_E_VERSION, which leaves both as they are. With 0 its text is empty, or says what could
+ * not be read if the info has incomplete set.
  */
 int vmpt_trace_open_abi(struct vmpt_trace **trace, const char *path, int cpu,
 			struct vmpt_diag *diag, u64 abi);
