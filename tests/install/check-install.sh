@@ -201,7 +201,6 @@ for way in shared static cxx; do
 		"$VMPT_TRACEGEN" >$way.log || rc=$?
 	check_log "what the examples print, $way" $way.log [ $rc = 0 ]
 done
-# The Python package's example goes here: PYTHONPATH below $dest.
 
 # The same VMM with headers like those inside of the libraries, and with all of their internal names as its
 # own. It does what it did, shared and with the whole archives.
