@@ -80,12 +80,16 @@ static int start(struct host *h, struct vmpt_caps *guest, bool choose)
 
 static int set_msr(const struct host *h, u32 index, u64 value)
 {
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} one = { .head.nmsrs = 1, .entry = { .index = index, .data = value } };
+	struct kvm_msrs *one = calloc(1, sizeof(*one) + sizeof(one->entries[0]));
+	int set = 0;
 
-	return h->vcpu.ioctl(h->vcpu.opaque, KVM_SET_MSRS, &one) == 1 ? 0 : -1;
+	if (one) {
+		one->nmsrs = 1;
+		one->entries[0] = (struct kvm_msr_entry){ .index = index, .data = value };
+		set = h->vcpu.ioctl(h->vcpu.opaque, KVM_SET_MSRS, one);
+	}
+	free(one);
+	return set == 1 ? 0 : -1;
 }
 
 /* In place of a guest that runs: it traces to a ToPA table, with a filter. */
