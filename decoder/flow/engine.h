@@ -63,7 +63,7 @@ enum { END_NO_CODE = VMPT_INSN_CLASSES, END_BAD_CODE, END_ENDLESS };
 #define NODES_MAX    (1u << 26)
 
 #define NODE_BLOCKS 1024u
-#define NODE_PUSHES 64u
+#define NODE_PUSHES 192u
 
 struct node {
 	u64 ip;
@@ -339,7 +339,7 @@ void vmpt_flow_gap(struct engine *e, u64 offset, enum vmpt_flow_reason reason, u
 u64 vmpt_flow_end_ip(const struct engine *e);
 /* A compressed RET is to be followed and no stack was kept: make it from the last PSB on. */
 int vmpt_flow_make_stack(struct engine *e, u64 at, unsigned int done);
-/* The stack is empty here. */
+/* Here the stack has only what the current node pushed. */
 void vmpt_flow_stack_from(struct engine *e);
 
 static inline void vmpt_flow_stack_clear(struct returns_stack *s)

@@ -236,7 +236,6 @@ void vmpt_flow_lose(struct engine *e, u64 offset)
 
 void vmpt_flow_stack_from(struct engine *e)
 {
-	vmpt_flow_stack_clear(&e->s);
 	if (e->quiet || e->stack)
 		return;
 	e->psb = e->c;
