@@ -172,6 +172,18 @@ struct cursor {
 	u64 psb_ip, psb_cr3;
 };
 
+/* PSB+ are mostly those that came before: what they say, by their bytes. */
+#define PSB_MEMOS      8
+#define PSB_MEMO_BYTES 112
+
+struct psb_memo {
+	u64 ip, cr3, last_ip;
+	u8 bytes[PSB_MEMO_BYTES]; /* after the PSB itself */
+	u8 size;		  /* 0: free */
+	u8 exec;
+	bool fup, pip, tsx;
+};
+
 /* ---- results ---- */
 
 /* Blocks: units of the log from the end of the result before up to .log. */
@@ -223,10 +235,9 @@ struct engine {
 		struct vmpt_owner owner;
 	} * owners;
 	size_t owner_count;
-	/* The last PSB+ that changed nothing while disabled: at this offset, with PADs; 0 bytes:
-	 * none */
-	u64 idle_psb;
-	u32 idle_size;
+	struct psb_memo psb_memo[PSB_MEMOS];
+	u64 psb_at; /* of the PSB+ that is decoded */
+	u32 psb_next;
 	u64 batch_from;
 
 	/* tables that grow; see vmpt_flow_flush() */
@@ -395,23 +406,24 @@ static inline struct memo *vmpt_flow_memo(const struct engine *e, u32 start, u64
 }
 
 /*
- * Take a run of TNT-8 packets from the current node on by its memo; false: there is none. The last
- * three are the engine's, for loops that are compiled for them.
+ * Take a run of TNT-8 packets from the node @handle on by its memo. Returns the handle that it
+ * leads to; 0: there is no memo. The last three are the engine's, for loops that are compiled for
+ * them.
  */
-static inline __attribute__((always_inline)) bool
-vmpt_flow_memo_take(struct engine *e, u64 bytes, bool hash, bool blocks, bool stack)
+static inline __attribute__((always_inline)) u32
+vmpt_flow_memo_take(struct engine *e, u32 handle, u64 bytes, bool hash, bool blocks, bool stack)
 {
-	const struct memo *m = vmpt_flow_memo(e, e->c.handle, bytes);
+	const struct memo *m = vmpt_flow_memo(e, handle, bytes);
 	const struct effect *fx;
 	u32 end = m->end, id = m->path;
 	struct path *path;
 
-	if (!m->start)
-		return false;
+	if (__builtin_expect(!m->start, 0))
+		return 0;
 	if (stack && m->effect) {
 		fx = vmpt_flow_effect(e, m->effect);
 		if (!fx)
-			return false;
+			return 0;
 		vmpt_flow_apply(e, fx);
 		end = fx->end;
 		id = fx->path;
@@ -424,8 +436,7 @@ vmpt_flow_memo_take(struct engine *e, u64 bytes, bool hash, bool blocks, bool st
 	}
 	if (blocks && !e->quiet)
 		vmpt_flow_log(e, id | UNIT_PATH);
-	e->c.handle = end;
-	return true;
+	return end;
 }
 
 /* ---- packets.c, events.c ---- */
@@ -434,6 +445,8 @@ vmpt_flow_memo_take(struct engine *e, u64 bytes, bool hash, bool blocks, bool st
 int vmpt_flow_packets(struct engine *e);
 /* Decode one packet, plainly. */
 int vmpt_flow_event(struct engine *e);
+/* TIP.PGD with the cursor's Last IP, or without an IP, and no FUP before it. */
+void vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip);
 /* The owner changes; @at: a slice begins here. */
 void vmpt_flow_owner(struct engine *e, const struct vmpt_owner *owner);
 /* Bytes are lost at @at; or the stream begins or ends. */

@@ -45,29 +45,35 @@ static int run_stopped(struct engine *e, u64 at, u64 bytes, unsigned int done)
 	return vmpt_flow_tnt(e, at, (bytes & 0xff) >> 1, bits - done, done);
 }
 
-/* A node by its IP, and what entering it does. */
-static inline __attribute__((always_inline)) bool enter(struct engine *e, u64 ip, bool hash,
-							bool blocks, bool stack)
+/* From the node @handle (0: none) to that at @ip; its handle, or 0 if there is no memory. */
+static inline __attribute__((always_inline)) u32 enter(struct engine *e, u32 handle, u64 ip,
+						       bool hash, bool blocks, bool stack)
 {
-	u32 handle = vmpt_flow_ip_find(e, e->c.space, ip), id;
+	u32 next = vmpt_flow_ip_find(e, e->c.space, ip), id = handle >> HANDLE_SHIFT;
 
-	if (__builtin_expect(!handle || (stack && handle & HANDLE_PUSH), 0)) {
-		if (hash)
-			vmpt_flow_leave_whole(e);
-		return !vmpt_flow_enter(e, ip);
-	}
-	if (hash && e->c.handle) {
-		struct hashes h = e->node_hashes[e->c.handle >> HANDLE_SHIFT];
+	if (hash && handle) {
+		struct hashes h = e->node_hashes[id];
 
 		e->h.hash = e->h.hash * h.pow + h.hash;
 		e->h.pow *= h.pow;
 	}
-	id = handle >> HANDLE_SHIFT;
+	if (__builtin_expect(!next || (stack && next & HANDLE_PUSH), 0)) {
+		vmpt_flow_enter(e, ip);
+		return e->c.handle;
+	}
+	id = next >> HANDLE_SHIFT;
 	e->node_hits[id] += e->weight;
 	if (blocks && !e->quiet)
 		vmpt_flow_log(e, id);
-	e->c.handle = handle;
-	return true;
+	return next;
+}
+
+static inline __attribute__((always_inline)) u64 ip_of(const u8 *p, u64 last_ip)
+{
+	const struct vmpt_flow_ip *form = &vmpt_flow_ips[*p >> 5];
+	u64 ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
+
+	return (u64)((s64)(ip << form->sign) >> form->sign);
 }
 
 static inline __attribute__((always_inline)) void loop(struct engine *e, const bool hash,
@@ -76,74 +82,79 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const b
 	const u8 *p = e->data + e->c.at, *end = e->data + e->stop;
 	const u64 wrap = e->c.exec == 64 ? ~0ULL : 0xffffffffULL;
 	const bool pops = e->options.returns != VMPT_FLOW_RETURNS_LIBIPT;
-	u64 last_ip = e->c.last_ip, x, ip;
-	const struct vmpt_flow_ip *form;
-	unsigned int n, step;
+	const bool spaced = e->c.space != NONE;
+	u64 last_ip = e->c.last_ip, x;
+	unsigned int n, step, done;
+	u32 handle = e->c.handle, next;
 
 	while (end - p >= AHEAD) {
 		step = vmpt_flow_steps[*p];
-		switch (step & 0xf0) {
-		case VMPT_FLOW_RUN:
+		if (step == VMPT_FLOW_RUN) {
+			if (!handle)
+				break;
 			x = vmpt_load64(p);
 			n = run_length(x);
 			x &= vmpt_mask64(8 * n);
-			if (!e->c.handle)
-				goto out;
-			if (__builtin_expect(!vmpt_flow_memo_take(e, x, hash, blocks, stack), 0)) {
-				unsigned int done = vmpt_flow_walk(e, x);
-
+			next = vmpt_flow_memo_take(e, handle, x, hash, blocks, stack);
+			if (__builtin_expect(!next, 0)) {
+				e->c.handle = handle;
+				done = vmpt_flow_walk(e, x);
 				if (done < vmpt_flow_bits(x)) {
 					e->c.last_ip = last_ip;
 					run_stopped(e, (u64)(p - e->data), x, done);
 					return;
 				}
-				if (enough(e)) {
-					p += n;
-					goto out;
-				}
+				next = e->c.handle;
 			}
+			handle = next;
 			p += n;
-			break;
-		case VMPT_FLOW_SKIP:
+		} else if ((step & 0xf0) == VMPT_FLOW_SKIP) {
 			p += step & 0x0f;
 			continue;
-		case VMPT_FLOW_CYC:
+		} else if (step == VMPT_FLOW_TIP) {
+			if (!(handle & HANDLE_TIP) || !spaced)
+				break;
+			last_ip = ip_of(p, last_ip);
+			p += vmpt_flow_ips[*p >> 5].size;
+			if (stack && pops && handle & HANDLE_RET)
+				vmpt_flow_pop(e);
+			handle = enter(e, handle, last_ip & wrap, hash, blocks, stack);
+		} else if (step == VMPT_FLOW_PGD) {
+			if (!handle)
+				break;
+			x = (u64)(p - e->data);
+			last_ip = ip_of(p, last_ip);
+			p += vmpt_flow_ips[*p >> 5].size;
+			e->c.handle = handle;
+			e->c.last_ip = last_ip;
+			e->c.at = (u64)(p - e->data);
+			vmpt_flow_pgd(e, x, true);
+			handle = 0;
+		} else if (step == VMPT_FLOW_PGE) {
+			if (handle || !spaced)
+				break;
+			last_ip = ip_of(p, last_ip);
+			p += vmpt_flow_ips[*p >> 5].size;
+			vmpt_flow_stack_clear(&e->s);
+			handle = enter(e, 0, last_ip & wrap, hash, blocks, stack);
+			e->c.handle = handle;
+			e->c.place = RUNNING;
+			e->c.at = (u64)(p - e->data);
+			e->c.last_ip = last_ip;
+			vmpt_flow_stack_from(e);
+		} else if (step == VMPT_FLOW_CYC) {
 			/* Other bytes than the first go on while bit 0 is 1. */
 			if (*p++ & 4)
 				while (*p++ & 1)
 					;
 			continue;
-		case VMPT_FLOW_TIP:
-			if (!(e->c.handle & HANDLE_TIP))
-				goto out;
-			form = &vmpt_flow_ips[*p >> 5];
-			ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
-			ip = (u64)((s64)(ip << form->sign) >> form->sign);
-			if (stack && pops && e->c.handle & HANDLE_RET)
-				vmpt_flow_pop(e);
-			p += form->size;
-			last_ip = ip;
-			if (!enter(e, ip & wrap, hash, blocks, stack))
-				goto out;
+		} else {
 			break;
-		case VMPT_FLOW_PGD:
-			if (!(e->c.handle & (HANDLE_TIP | HANDLE_COND)) ||
-			    e->c.handle & HANDLE_MULTI)
-				goto out;
-			form = &vmpt_flow_ips[*p >> 5];
-			ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
-			last_ip = (u64)((s64)(ip << form->sign) >> form->sign);
-			p += form->size;
-			vmpt_flow_leave_whole(e);
-			e->c.place = DISABLED;
-			break;
-		default:
-			goto out;
 		}
-		if (blocks && e->log_count + UNITS_LEFT > e->log_room && !e->quiet)
+		if (__builtin_expect(enough(e) || e->error, 0))
 			break;
 	}
-out:
+	e->c.handle = handle;
 	e->c.at = (u64)(p - e->data);
 	e->c.last_ip = last_ip;
 }
@@ -183,7 +194,7 @@ int vmpt_flow_packets(struct engine *e)
 	int ret;
 
 	while (e->c.at < e->stop && !enough(e)) {
-		if (!e->c.pending && e->c.space != NONE && !e->options.by_packet)
+		if (!e->c.pending && !e->options.by_packet)
 			run_loop(e);
 		if (e->error)
 			return e->error;

@@ -356,12 +356,15 @@ int vmpt_flow_tnt(struct engine *e, u64 at, u64 bits, unsigned int count, unsign
 {
 	unsigned int n, want;
 	u64 run;
+	u32 end;
 
 	e->recording = false;
 	while (count && e->c.handle) {
 		run = as_run(bits, count, &want);
-		if (vmpt_flow_memo_take(e, run, e->hash, e->blocks, e->stack))
-			n = want;
+		n = want;
+		end = vmpt_flow_memo_take(e, e->c.handle, run, e->hash, e->blocks, e->stack);
+		if (end)
+			e->c.handle = end;
 		else
 			n = vmpt_flow_walk(e, run);
 		count -= n;
