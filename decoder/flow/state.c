@@ -272,6 +272,7 @@ int vmpt_flow_make_stack(struct engine *e, u64 at, unsigned int done)
 	/* Memos made without a stack say nothing about it. */
 	memset(e->memos, 0, (e->memo_mask + 1) * sizeof(*e->memos));
 	e->memo_count = 0;
+	vmpt_flow_raw_clear(e);
 	e->stack = e->quiet = true;
 	e->weight = 0;
 	e->c = e->psb;
