@@ -112,6 +112,7 @@ struct effect {
 	u32 values;  /* in engine.values: guards from the top down, then what is pushed */
 	u64 guarded; /* bit n: guard n must be equal: a compressed RET popped it */
 	u8 pops, pushes, peak;
+	bool clear;    /* all is popped */
 	u8 end_pushes; /* of pushes: those of the last node */
 };
 
@@ -127,12 +128,14 @@ struct memo {
  * Up to RAW_BYTES bytes of the trace from a node and Last IP: whole TNT-8, PAD and TIP packets, and
  * a TIP.PGD at their end, for which .end is 0.
  */
-#define RAW_BYTES 16
+#define RAW_BYTES    16
+#define RAW_DISABLED 0x80000000u /* instead of a handle: | the space */
 
 struct raw_memo {
 	u64 bytes[RAW_BYTES / 8];
 	u64 last_ip, next_last_ip;
-	u32 start, end; /* handles; start 0: free */
+	u32 start; /* a handle, or RAW_DISABLED | space; 0: free */
+	u32 end;   /* a handle; 0: PacketEn is 0 */
 	u32 path, effect;
 	u8 size;
 } __attribute__((aligned(64)));
@@ -159,6 +162,7 @@ struct track {
 	u64 guarded;
 	u64 guards[DEPTH]; /* by -low */
 	bool any, off;	   /* off: more than an effect can say */
+	bool clear;	   /* all that was there at the start is gone */
 };
 
 /* Bits of cursor.pending: what the fast loop leaves to events.c. */
@@ -404,6 +408,8 @@ unsigned int vmpt_flow_walk(struct engine *e, u64 bytes);
 const struct effect *vmpt_flow_effect(const struct engine *e, u32 first);
 /* Apply it to the stack. */
 void vmpt_flow_apply(struct engine *e, const struct effect *fx);
+/* PacketEn was 0: no RET is compressed against a CALL before (33.4.2.2). */
+void vmpt_flow_stack_reset(struct engine *e);
 /* The RET of the current node got a TIP: pop. */
 void vmpt_flow_pop(struct engine *e);
 /* An effect of what @track has, which ended at the current node, before @next: its index, 0 if
@@ -524,8 +530,9 @@ static inline __attribute__((always_inline)) u32 vmpt_flow_memo_take(struct engi
 int vmpt_flow_packets(struct engine *e);
 /* Decode one packet, plainly. */
 int vmpt_flow_event(struct engine *e);
-/* TIP.PGD with the cursor's Last IP, or without an IP, and no FUP before it. */
-void vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip);
+/* TIP.PGD with the cursor's Last IP, or without an IP, and no FUP before it. Whether it was plain:
+ * all of the node was executed. */
+bool vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip);
 /* The owner changes; @at: a slice begins here. */
 void vmpt_flow_owner(struct engine *e, const struct vmpt_owner *owner);
 /* Bytes are lost at @at; or the stream begins or ends. */

@@ -130,10 +130,11 @@ static int on_pge(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
  * With an IP, at the first direct branch to it, else at the node's end; without one, at the first
  * MOV CR3 or the node's end (Table 33-21).
  */
-void vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip)
+bool vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip)
 {
 	const struct node *n = &e->nodes[e->c.handle >> HANDLE_SHIFT];
 	const struct block *b;
+	bool whole;
 	u32 i;
 
 	for (i = 0; i < n->count; i++) {
@@ -143,14 +144,16 @@ void vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip)
 			   : b->class == VMPT_INSN_MOV_CR3) {
 			vmpt_flow_leave(e, i + 1, 0);
 			e->c.place = DISABLED;
-			return;
+			return i + 1 == n->count;
 		}
 	}
-	if (e->c.handle & (HANDLE_COND | HANDLE_TIP))
+	whole = e->c.handle & (HANDLE_COND | HANDLE_TIP);
+	if (whole)
 		vmpt_flow_leave_whole(e);
 	else
 		vmpt_flow_lose(e, offset);
 	e->c.place = DISABLED;
+	return whole;
 }
 
 static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)

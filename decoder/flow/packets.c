@@ -99,10 +99,10 @@ static inline __attribute__((always_inline)) bool raw_take(struct engine *e, con
 	const struct raw_memo *m;
 	const struct effect *fx;
 	struct path *path;
-	u32 end, id;
+	u32 start = *handle ? *handle : RAW_DISABLED | e->c.space, end, id;
 
-	*key = vmpt_flow_raw_hash(*handle, *last_ip, b0, b1);
-	m = vmpt_flow_raw(e, *key, *handle, *last_ip, b0, b1);
+	*key = vmpt_flow_raw_hash(start, *last_ip, b0, b1);
+	m = vmpt_flow_raw(e, *key, start, *last_ip, b0, b1);
 	e->raw_lookups++;
 	if (__builtin_expect(!m->start, 0))
 		return false;
@@ -120,8 +120,7 @@ static inline __attribute__((always_inline)) bool raw_take(struct engine *e, con
 	*p += m->size;
 	*last_ip = m->next_last_ip;
 	*handle = end;
-	if (!end)
-		e->c.place = DISABLED;
+	e->c.place = end ? RUNNING : DISABLED;
 	path = &e->paths[id];
 	path->hits += e->weight;
 	if (mode.hash) {
@@ -153,7 +152,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 	u32 handle = e->c.handle, next;
 
 	while (end - p >= AHEAD) {
-		if (!mode.record && raw && handle && *p) {
+		if (!mode.record && raw && *p) {
 			if (raw_take(e, &p, &handle, &last_ip, &key, mode))
 				goto taken;
 			if (__builtin_expect(vmpt_flow_raw_seen(e, key), 0)) {
@@ -232,8 +231,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			if (!handle)
 				break;
 			n = vmpt_flow_ips[*p >> 5].size;
-			if (mode.record && (STOP_RECORD(p, n) || handle & HANDLE_MULTI ||
-					    !(handle & (HANDLE_COND | HANDLE_TIP))))
+			if (STOP_RECORD(p, n))
 				break;
 			x = (u64)(p - e->data);
 			last_ip = ip_of(p, last_ip);
@@ -241,24 +239,28 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			e->c.handle = handle;
 			e->c.last_ip = last_ip;
 			e->c.at = (u64)(p - e->data);
-			vmpt_flow_pgd(e, x, true);
+			if (!vmpt_flow_pgd(e, x, true)) {
+				e->recording = false;
+				if (mode.record || enough(e)) {
+					handle = 0;
+					break;
+				}
+			}
 			handle = 0;
-			if (mode.record || enough(e))
-				break;
-		} else if (step == VMPT_FLOW_PGE && !mode.record) {
+		} else if (step == VMPT_FLOW_PGE) {
 			if (handle || !spaced)
 				break;
 			n = vmpt_flow_ips[*p >> 5].size;
+			if (STOP_RECORD(p, n))
+				break;
 			last_ip = ip_of(p, last_ip);
 			p += n;
-			vmpt_flow_stack_clear(&e->s);
+			/* A stack that is made later goes on from an earlier PSB or TIP.PGE. */
+			if (mode.stack)
+				vmpt_flow_stack_reset(e);
 			handle = enter(e, 0, last_ip & wrap, mode);
-			e->c.handle = handle;
 			e->c.place = RUNNING;
-			e->c.at = (u64)(p - e->data);
-			e->c.last_ip = last_ip;
-			vmpt_flow_stack_from(e);
-			if (e->error)
+			if (e->full || e->error)
 				break;
 		} else if (step == VMPT_FLOW_CYC && !mode.record) {
 			/* Other bytes than the first go on while bit 0 is 1. */
@@ -285,11 +287,11 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 	{                                                                                     \
 		const struct mode mode = { !!((n)&4), !!((n)&2), !!((n)&1), true };           \
 		u64 at = e->c.at, last_ip = e->c.last_ip, hash = e->h.hash;                   \
-		u32 start = e->c.handle;                                                      \
+		u32 start = e->c.handle ? e->c.handle : RAW_DISABLED | e->c.space;            \
                                                                                               \
 		vmpt_flow_raw_begin(e);                                                       \
 		loop(e, mode, NULL);                                                          \
-		if (e->recording && e->trail_count && !e->error)                              \
+		if (e->recording && e->c.at > at && !e->error)                                \
 			vmpt_flow_raw_add(e, at, (u32)(e->c.at - at), start, last_ip, hash);  \
 		e->recording = false;                                                         \
 	}                                                                                     \

@@ -30,7 +30,7 @@ void vmpt_flow_raw_begin(struct engine *e)
 	e->h.pow = 1;
 	e->track.level = e->track.low = e->track.peak = 0;
 	e->track.guarded = 0;
-	e->track.any = e->track.off = false;
+	e->track.any = e->track.off = e->track.clear = false;
 }
 
 static struct raw_memo *slot_of(struct engine *e, const struct raw_memo *m)

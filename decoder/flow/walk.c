@@ -21,6 +21,8 @@ static void track_push(struct track *t)
 static void track_pop(struct track *t, u64 value, bool guarded)
 {
 	t->any = true;
+	if (t->clear && t->level <= t->low)
+		return; /* nothing is left */
 	if (t->level == t->low) {
 		if (t->low <= -(s32)DEPTH) {
 			t->off = true;
@@ -34,6 +36,12 @@ static void track_pop(struct track *t, u64 value, bool guarded)
 	t->level--;
 }
 
+static void track_clear(struct track *t)
+{
+	t->any = t->clear = true;
+	t->level = t->low;
+}
+
 /* A part of the path did what @part says. */
 static void track_part(struct track *t, const struct track *part)
 {
@@ -43,6 +51,8 @@ static void track_part(struct track *t, const struct track *part)
 		t->peak = t->level + part->peak;
 	for (i = 0; i < -part->low; i++)
 		track_pop(t, part->guards[i], part->guarded >> i & 1);
+	if (part->clear)
+		track_clear(t);
 	for (i = part->low; i < part->level; i++)
 		track_push(t);
 	t->any |= part->any;
@@ -57,6 +67,13 @@ static u64 pop(struct returns_stack *s)
 		return 0;
 	s->depth--;
 	return s->slot[--s->top];
+}
+
+void vmpt_flow_stack_reset(struct engine *e)
+{
+	vmpt_flow_stack_clear(&e->s);
+	if (e->recording)
+		track_clear(&e->track);
 }
 
 void vmpt_flow_pop(struct engine *e)
@@ -115,6 +132,8 @@ void vmpt_flow_apply(struct engine *e, const struct effect *fx)
 	u32 i, pops = fx->pops < s->depth ? fx->pops : s->depth;
 
 	s->top = (u8)(s->top - pops);
+	if (fx->clear)
+		pops = s->depth;
 	for (i = 0; i < fx->pushes; i++)
 		s->slot[s->top++] = pushed[i];
 	s->depth = (u16)(s->depth - pops + fx->pushes);
@@ -183,6 +202,7 @@ u32 vmpt_flow_effect_add(struct engine *e, const struct track *track, u32 path, 
 		.pops = (u8)pops,
 		.pushes = (u8)pushes,
 		.peak = (u8)track->peak,
+		.clear = track->clear,
 		.end_pushes = end->call_count,
 	};
 	memcpy(e->values + e->value_count, track->guards, pops * sizeof(u64));
@@ -199,6 +219,7 @@ void vmpt_flow_track_effect(struct engine *e, const struct effect *fx)
 		.low = -fx->pops,
 		.peak = fx->peak,
 		.guarded = fx->guarded,
+		.clear = fx->clear,
 		.any = true,
 	};
 
