@@ -293,6 +293,7 @@ struct engine {
 	struct vmpt_hash space_index;
 	struct page *page;
 	size_t page_count;
+	u32 page_last; /* the one that was asked for last */
 	struct vmpt_hash page_index;
 	struct result *results;
 	size_t result_count;

@@ -204,6 +204,11 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 				break;
 			if (STOP_RECORD(p, 1))
 				break;
+			if (!mode.record && !*p) {
+				x = vmpt_load64(p);
+				p += x ? (unsigned int)__builtin_ctzll(x) / 8 : 8;
+				continue;
+			}
 			p += step & 0x0f;
 			continue;
 		} else if (step == VMPT_FLOW_TIP) {
