@@ -250,6 +250,8 @@ static int put_node(struct vmpt_flow *f, u32 id, u32 keep)
 	const struct engine *e = &f->engine;
 	const struct node *n = &e->nodes[id];
 
+	if (!keep)
+		return 0;
 	if (vmpt_reserve(&f->blocks, &f->block_room, f->block_count + keep))
 		return -VMPT_E_NOMEM;
 	memcpy(f->blocks + f->block_count, e->lists + n->list, keep * sizeof(u32));
