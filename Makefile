@@ -85,6 +85,7 @@ bench: all ## speed and memory, beside libipt's; what vmm-lib and the QEMU plugi
 		"meson configure $(BUILD) -Dbench=true" >&2; exit 1; }
 	@if [ -x $(BUILD)/bench/vmpt-bench ]; then $(BUILD)/bench/vmpt-bench $(BENCH_ARGS); else \
 		echo "bench: no comparison with libipt: $(BUILD) was set up without it (libipt-dev)"; fi
+	@[ ! -x $(BUILD)/bench/vmpt-bench-flow ] || $(BUILD)/bench/vmpt-bench-flow
 	@$(BUILD)/bench/vmpt-bench-vmm --json $(BUILD)/bench/bench-vmm.json $(BENCH_VMM_ARGS)
 	@bench/qemu-plugin --json $(BUILD)/bench/bench-qemu-plugin.json $(BENCH_PLUGIN_ARGS) \
 		$(BUILD) || [ $$? = 77 ]

@@ -461,33 +461,33 @@ int vmpt_flow_event(struct engine *e)
 {
 	struct vmpt_pt_packet pkt;
 	u64 at = e->c.at;
-	int ret;
+	bool head;
 
 	/* PADs change nothing. */
 	while (!e->data[at] && at + 1 < e->stop)
 		at++;
-	if (head_at(e, at, &pkt)) {
-		if (pkt.kind != VMPT_PT_PSB)
-			e->c.last_ip = vmpt_flow_ip_at(e->data + at, e->c.last_ip);
-	} else {
-		if (vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block)) {
-			/* The tracker has found whole packets here. */
-			vmpt_flow_cut(e, at, e->stop, true);
-			return e->error;
-		}
-		if (vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
-			e->c.last_ip = vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes,
-							 pkt.ip.ip);
+	head = head_at(e, at, &pkt);
+	if (!head && vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block)) {
+		/* The tracker has found whole packets here. */
+		vmpt_flow_cut(e, at, e->stop, true);
+		return e->error;
+	}
+	if (ends_psb(e, &pkt)) {
+		/* The packet itself comes after that. */
+		e->c.at = at;
+		return on_psbend(e, at, false);
+	}
+	e->c.at = at + pkt.size;
+	if (head && pkt.kind != VMPT_PT_PSB)
+		e->c.last_ip = vmpt_flow_ip_at(e->data + at, e->c.last_ip);
+	else if (!head && vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
+		e->c.last_ip =
+			vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes, pkt.ip.ip);
+	if (!head) {
 		e->c.block = (u8)vmpt_pt_block_after(&pkt, e->c.block);
 		e->c.pending &= (u8)~PENDING_BLOCK;
 		if (e->c.block)
 			e->c.pending |= PENDING_BLOCK;
-	}
-	e->c.at = at + pkt.size;
-	if (ends_psb(e, &pkt)) {
-		ret = on_psbend(e, at, false);
-		if (ret)
-			return ret;
 	}
 	return apply(e, at, &pkt);
 }
