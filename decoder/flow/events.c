@@ -208,8 +208,9 @@ static void sync_nowhere(struct engine *e, u64 at, bool doubt, bool complete)
  * Nothing in a PSB+ is applied before its end; no state outlives it (33.3.7). At a PSB+ the flow is
  * always set to what it says: so a stream may be decoded from any on.
  */
-static int on_psbend(struct engine *e, u64 at, bool complete)
+static int on_psbend(struct engine *e, bool complete)
 {
+	u64 at = e->psb_at - vmpt_pt_table[VMPT_PT_PSB].size;
 	bool weak = e->c.pending & PENDING_WEAK;
 	bool doubt = weak || e->c.pending & PENDING_DOUBT;
 	int ret = 0;
@@ -410,12 +411,12 @@ static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		e->c.at += known;
 		if (!known || is_idle(e))
 			return 0;
-		return on_psbend(e, at, true);
+		return on_psbend(e, true);
 	case VMPT_PT_PSBEND:
 		if (!(e->c.pending & PENDING_PSB))
 			return 0;
 		psb_keep(e, e->c.at);
-		return on_psbend(e, at, true);
+		return on_psbend(e, true);
 	default:
 		return 0;
 	}
@@ -475,7 +476,7 @@ int vmpt_flow_event(struct engine *e)
 	if (ends_psb(e, &pkt)) {
 		/* The packet itself comes after that. */
 		e->c.at = at;
-		return on_psbend(e, at, false);
+		return on_psbend(e, false);
 	}
 	e->c.at = at + pkt.size;
 	if (head && pkt.kind != VMPT_PT_PSB)
