@@ -68,6 +68,12 @@ test-all-configs: ## all tests in every configuration
 	$(call need,build test-build test qemu guests)
 	@scripts/run-tests all
 
+.PHONY: site
+site: ## the documents, man pages and libraries' interfaces as pages for a browser
+	$(call need,build site)
+	@[ -e $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@ninja -j $(JOBS) -C $(BUILD) site
+
 .PHONY: coverage
 coverage: ## what the tests run of arch/, vmm-lib/, model/; writes docs/coverage.md's table
 	$(call need,build test-build test)
@@ -87,6 +93,8 @@ bench: all ## speed and memory, beside libipt's; what vmm-lib and the QEMU plugi
 		echo "bench: no comparison with libipt: $(BUILD) was set up without it (libipt-dev)"; fi
 	@[ ! -x $(BUILD)/bench/vmpt-bench-flow ] || $(BUILD)/bench/vmpt-bench-flow
 	@$(BUILD)/bench/vmpt-bench-vmm --json $(BUILD)/bench/bench-vmm.json $(BENCH_VMM_ARGS)
+	@bench/shared --json $(BUILD)/bench/bench-shared.json $(BUILD)/bench/vmpt-bench-linked-static \
+		$(BUILD)/bench/vmpt-bench-linked-shared
 	@bench/qemu-plugin --json $(BUILD)/bench/bench-qemu-plugin.json $(BENCH_PLUGIN_ARGS) \
 		$(BUILD) || [ $$? = 77 ]
 
@@ -104,7 +112,7 @@ format: ## lay out all code as .clang-format says
 
 .PHONY: deps
 deps: ## install the Debian packages that all of these need, find or fetch a QEMU that fits
-	scripts/deps build test-build test lint qemu guests bochs
+	scripts/deps build test-build test lint site qemu guests bochs
 	scripts/get-qemu
 
 .PHONY: install
@@ -115,8 +123,13 @@ install: ## install the command and the libraries below PREFIX (/usr/local); no 
 	@ninja -j $(JOBS) -C $(BUILD)-install
 	@meson install -C $(BUILD)-install --no-rebuild
 
+.PHONY: packages
+packages: ## Debian packages of the last commit, into build-packages/
+	@scripts/build-packages
+
 .PHONY: clean
 clean: ## remove the build folders
+	@rm -rf build-packages
 	@for dir in $(BUILD) $(BUILD)-*; do \
 		if [ -d "$$dir/meson-private" ]; then rm -rf "$$dir"; fi; \
 	done
