@@ -245,33 +245,55 @@ static int decode(struct vmpt_flow *f)
 
 /* ---- returning ---- */
 
-static int put_node(struct vmpt_flow *f, u32 id, u32 keep)
+static int put(struct vmpt_flow *f, const u32 *blocks, size_t count)
 {
-	const struct engine *e = &f->engine;
-	const struct node *n = &e->nodes[id];
-
-	if (!keep)
-		return 0;
-	if (vmpt_reserve(&f->blocks, &f->block_room, f->block_count + keep))
+	if (f->block_count + count > f->block_room &&
+	    vmpt_reserve(&f->blocks, &f->block_room, f->block_count + count))
 		return -VMPT_E_NOMEM;
-	memcpy(f->blocks + f->block_count, e->lists + n->list, keep * sizeof(u32));
-	f->block_count += keep;
+	if (count)
+		memcpy(f->blocks + f->block_count, blocks, count * sizeof(*blocks));
+	f->block_count += count;
 	return 0;
+}
+
+/* Keep the last @count blocks as those of @p. */
+static void keep_flat(struct vmpt_flow *f, struct path *p, size_t count)
+{
+	struct engine *e = &f->engine;
+	size_t room = e->flat_room;
+
+	if (!count || e->flat_count + count > NONE ||
+	    vmpt_reserve(&e->flats, &e->flat_room, e->flat_count + count))
+		return;
+	vmpt_flow_memory(e, room * sizeof(*e->flats), e->flat_room * sizeof(*e->flats));
+	memcpy(e->flats + e->flat_count, f->blocks + f->block_count - count,
+	       count * sizeof(*e->flats));
+	p->flat = (u32)e->flat_count;
+	p->flat_count = (u32)count;
+	e->flat_count += count;
 }
 
 static int put_unit(struct vmpt_flow *f, u32 unit)
 {
 	const struct engine *e = &f->engine;
-	const struct path *p;
+	size_t before = f->block_count;
+	const struct node *n;
+	struct path *p;
 	int ret = 0;
 	u32 i;
 
-	if (!(unit & UNIT_PATH))
-		return put_node(f, unit, e->nodes[unit].count);
+	if (!(unit & UNIT_PATH)) {
+		n = &e->nodes[unit];
+		return put(f, e->lists + n->list, n->count);
+	}
 	p = &e->paths[unit & ~UNIT_PATH];
+	if (p->flat_count)
+		return put(f, e->flats + p->flat, p->flat_count);
 	/* Paths in paths are one deep. */
 	for (i = 0; i < p->count && !ret; i++)
 		ret = put_unit(f, e->lists[p->list + i]);
+	if (!ret)
+		keep_flat(f, p, f->block_count - before);
 	return ret;
 }
 
