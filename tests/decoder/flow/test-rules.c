@@ -36,6 +36,11 @@ static const struct {
 	{ 0x401022, 1, { 0x06 } },			   /* push es: not in 64-bit mode */
 	{ 0x401030, 2, { 0x75, 0xfe } },		   /* jne 401030 */
 	{ 0x401032, 2, { 0xff, 0xe0 } },		   /* jmp rax */
+	{ 0x401060, 2, { 0x75, 0x00 } },		   /* jne 401062 */
+	{ 0x401062, 1, { 0xc3 } },			   /* ret */
+	{ 0x401070, 5, { 0xe8, 0xeb, 0xff, 0xff, 0xff } }, /* call 401060 */
+	{ 0x401075, 5, { 0xe8, 0xe6, 0xff, 0xff, 0xff } }, /* call 401060 */
+	{ 0x40107a, 2, { 0x75, 0xf4 } },		   /* jne 401070 */
 	{ 0x401ffe, 2, { 0x90, 0xb8 } }, /* nop; mov eax, ... over the page's end */
 };
 
@@ -289,6 +294,40 @@ START_TEST(refusals)
 }
 END_TEST
 
+/*
+ * The same bytes over and over, while the RET of 401062 goes to two places in turn: memos of it
+ * must look at the stack.
+ */
+START_TEST(repeats)
+{
+	static const u64 round[] = { 0x401070, 0x401060, 0x401062, 0x401075,
+				     0x401060, 0x401062, 0x40107a };
+	struct vmpt_flow_options options = { .hash = true, .blocks = true };
+	struct flow_run run, counts;
+	struct notation n;
+	size_t i;
+
+	notation_read(&n, "psb psbend exec:64 pge:401070");
+	memset(n.bytes + n.size, 0xfe, 4000);
+	n.stream.size = n.size + 4000;
+	options.returns = _i % 2 ? VMPT_FLOW_RETURNS_FOLLOW : VMPT_FLOW_RETURNS_AUTO;
+	options.off = _i < 2 ? 0 : _i < 4 ? VMPT_FLOW_NO_RAW_MEMO : VMPT_FLOW_NO_MEMO;
+	flow_run(&run, &n.stream, images, &options);
+	/* Five bits a round, 24,000 of them; at the end the next branch waits. */
+	ck_assert_uint_eq(run.count, 4800 * 7 + 1);
+	for (i = 0; i < run.count; i++)
+		if (run.ips[i] != round[i % 7])
+			ck_abort_msg("instruction %zu is at %#llx", i,
+				     (unsigned long long)run.ips[i]);
+	ck_assert_uint_eq(run.gap_count, 0);
+	options.blocks = false;
+	flow_run(&counts, &n.stream, images, &options);
+	flow_run_same(&run, &counts, "without blocks");
+	flow_run_free(&run);
+	flow_run_free(&counts);
+}
+END_TEST
+
 /* No code at all: each IP is a gap. */
 START_TEST(no_code)
 {
@@ -312,6 +351,7 @@ TEST_SUITE()
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, rule, 0, 4 * (int)VMPT_ARRAY_SIZE(rows));
+	tcase_add_loop_test(tcase, repeats, 0, 6);
 	tcase_add_test(tcase, spaces);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, no_code);
