@@ -59,6 +59,7 @@ enum vmpt_image_kind {
 	VMPT_IMAGE_AUTO,  /* by the file's name and its first bytes */
 	VMPT_IMAGE_PAGES, /* x.addr, linear addresses of pages as u64, and x.dump, the pages */
 	VMPT_IMAGE_RAM,	  /* raw guest-physical memory, .ranges say which */
+	VMPT_IMAGE_ELF,	  /* a program, a kernel; a dump of memory; /proc/kcore */
 	VMPT_IMAGE_BYTES, /* raw bytes at the linear address .address */
 };
 
@@ -72,9 +73,20 @@ struct vmpt_image_options {
 	u8 kind;   /* enum vmpt_image_kind */
 	u8 paging; /* enum vmpt_paging */
 	bool has_address;
-	u64 address; /* linear, of a file's first byte (BYTES) or its first page */
+	/* Pages are read when they are asked for, and kept: the file is not mapped. Always so for
+	 * files in /proc. */
+	bool live;
+	u64 address; /* linear, of a file's first byte (BYTES) or its first page (ELF) */
 	const struct vmpt_ram_range *ranges; /* RAM; none: byte N of the file is physical N */
 	size_t range_count;
+};
+
+/* What is in an image. */
+struct vmpt_image_info {
+	u64 linear, physical; /* bytes */
+	const u64 *cr3;	      /* of the vCPUs with paging when a dump was made, if it says so */
+	size_t cr3_count;
+	u8 paging; /* enum vmpt_paging */
 };
 
 /* What became of the questions put to an image. */
@@ -89,13 +101,19 @@ struct vmpt_image_counts {
 
 struct vmpt_image;
 
-#define VMPT_IMAGE_ABI                                                            \
-	VMPT_ABI4(struct vmpt_page, struct vmpt_space, struct vmpt_image_options, \
-		  struct vmpt_image_counts)
+#define VMPT_IMAGE_ABI                                                                         \
+	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_page, struct vmpt_space, struct vmpt_image_options, \
+			       struct vmpt_image_info),                                        \
+		     struct vmpt_image_counts)
 
 /*
  * Open the image at @path; @options may be NULL. Returns 0, or a negative error with @diag filled
- * (may be NULL).
+ * (may be NULL). With 0 its text is empty, or says what could not be read of the file.
+ *
+ * An ELF file that is no dump has its segments at their addresses, moved by as much as .address is
+ * from the first one's page; what only takes memory (.bss) is not known. A dump has guest-physical
+ * memory, with the paging mode of its vCPUs (QEMU's notes) or of Linux (VMCOREINFO), or a kernel's
+ * view, or both.
  */
 int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 			const struct vmpt_image_options *options, struct vmpt_diag *diag, u64 abi);
@@ -108,8 +126,10 @@ void vmpt_image_close(struct vmpt_image *image);
  * The page at the linear address @linear, a multiple of VMPT_PAGE, of @space. An image of physical
  * memory walks the page tables at CR3 (SDM 3 4.3 to 4.5), in real mode and without a CR3 the linear
  * address is the physical one; one of linear memory has the page in every space that it is asked
- * for. @nth: 0; if the image has several versions of a page, the others are 1, 2, ...: the latest
- * is 0. Returns 1 with @page filled, 0 if the image has no such page, or a negative error.
+ * for. One of both (/proc/kcore, dump-guest-memory with paging) gives the upper half by linear
+ * address, the lower half by the page tables if CR3 is known. @nth: 0; if the image has several
+ * versions of a page, the others are 1, 2, ...: the latest is 0. Returns 1 with @page filled, 0 if
+ * the image has no such page, or a negative error.
  */
 int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 		    unsigned int nth, struct vmpt_page *page);
@@ -121,6 +141,8 @@ int vmpt_image_physical(struct vmpt_image *image, u64 physical, struct vmpt_page
  */
 int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 			 u64 *physical);
+/* Its memory is the image's. */
+void vmpt_image_info(const struct vmpt_image *image, struct vmpt_image_info *info);
 /* What was asked so far. */
 void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *counts);
 

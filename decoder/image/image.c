@@ -2,30 +2,21 @@
 /* Images: opening and closing, and pages from extents; see vmpt-image.h. */
 #include "decoder/image/image.h"
 
-/* Hand over @map. */
-static int take_file(struct vmpt_image *image, struct vmpt_map *map, struct vmpt_diag *diag)
-{
-	if (vmpt_grow(&image->files, image->file_count)) {
-		vmpt_map_close(map);
-		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
-	}
-	image->files[image->file_count] = *map;
-	return (int)image->file_count++;
-}
-
-int image_add_file(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
-{
-	struct vmpt_map map;
-	int ret = vmpt_map_open(&map, path, diag);
-
-	return ret ? ret : take_file(image, &map, diag);
-}
-
 static bool ends_with(const char *path, const char *end)
 {
 	size_t n = path ? strlen(path) : 0, m = strlen(end);
 
 	return n >= m && !strcmp(path + n - m, end);
+}
+
+static u8 find_kind(const struct vmpt_image *image, const char *path,
+		    const struct vmpt_image_options *o)
+{
+	if (ends_with(path, ".addr"))
+		return VMPT_IMAGE_PAGES;
+	if (image_is_elf(&image->files[0].map))
+		return VMPT_IMAGE_ELF;
+	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
 }
 
 static int read_image(struct vmpt_image *image, const char *path,
@@ -34,12 +25,12 @@ static int read_image(struct vmpt_image *image, const char *path,
 	u8 kind = o->kind;
 
 	if (kind == VMPT_IMAGE_AUTO)
-		kind = ends_with(path, ".addr") ? VMPT_IMAGE_PAGES
-		       : o->has_address		? VMPT_IMAGE_BYTES
-						: VMPT_IMAGE_RAM;
+		kind = find_kind(image, path, o);
 	switch (kind) {
 	case VMPT_IMAGE_PAGES:
 		return image_read_pages(image, path, diag);
+	case VMPT_IMAGE_ELF:
+		return image_read_elf(image, o, diag);
 	case VMPT_IMAGE_RAM:
 		return image_read_ram(image, o, diag);
 	case VMPT_IMAGE_BYTES:
@@ -62,8 +53,8 @@ static int finish(struct vmpt_image *image, const struct vmpt_image_options *o,
 	return 0;
 }
 
-/* The files are open: @count maps, or those at @path. */
-static int open_image(struct vmpt_image **out, const char *path, struct vmpt_map *maps,
+/* Of the file at @path, or of those in memory. */
+static int open_image(struct vmpt_image **out, const char *path, const struct vmpt_file *files,
 		      size_t count, const struct vmpt_image_options *options,
 		      struct vmpt_diag *diag)
 {
@@ -83,9 +74,14 @@ static int open_image(struct vmpt_image **out, const char *path, struct vmpt_map
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	pthread_mutex_init(&image->lock, NULL);
 	if (path)
-		ret = image_add_file(image, path, diag);
-	for (i = 0; i < count && ret >= 0; i++)
-		ret = take_file(image, &maps[i], diag);
+		ret = image_add_file(image, path, options->live, diag);
+	for (i = 0; i < count && ret >= 0; i++) {
+		struct image_file f = { .map = { .data = files[i].data, .size = files[i].size },
+					.fd = -1,
+					.size = files[i].size };
+
+		ret = image_take_file(image, &f, diag);
+	}
 	if (ret >= 0)
 		ret = read_image(image, path, options, diag);
 	if (!ret)
@@ -108,14 +104,7 @@ int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 int vmpt_image_open_memory(struct vmpt_image **image, const struct vmpt_file *files, size_t count,
 			   const struct vmpt_image_options *options, struct vmpt_diag *diag)
 {
-	struct vmpt_map maps[2];
-	size_t i;
-
-	if (!count || count > VMPT_ARRAY_SIZE(maps))
-		return -VMPT_E_INVAL;
-	for (i = 0; i < count; i++)
-		maps[i] = (struct vmpt_map){ .data = files[i].data, .size = files[i].size };
-	return open_image(image, NULL, maps, count, options, diag);
+	return open_image(image, NULL, files, count, options, diag);
 }
 
 void vmpt_image_close(struct vmpt_image *image)
@@ -123,10 +112,11 @@ void vmpt_image_close(struct vmpt_image *image)
 	if (!image)
 		return;
 	while (image->file_count)
-		vmpt_map_close(&image->files[--image->file_count]);
+		image_file_close(&image->files[--image->file_count]);
 	while (image->made_count)
 		free(image->made[--image->made_count]);
 	free(image->files);
+	free(image->cr3);
 	free(image->made);
 	vmpt_hash_free(&image->made_hash);
 	free(image->linear.list);
@@ -141,20 +131,21 @@ void vmpt_image_close(struct vmpt_image *image)
 static void fill(const struct vmpt_image *image, const struct extents *e, size_t i, u64 at,
 		 struct made_page *made)
 {
-	unsigned int n, known = 0;
+	size_t n, known = 0;
 
 	for (; i < e->count && (e->list[i].at < at || e->list[i].at - at < VMPT_PAGE); i++) {
 		const struct extent *x = &e->list[i];
 		u64 skip = at > x->at ? at - x->at : 0;
-		unsigned int to = x->at > at ? (unsigned int)(x->at - at) : 0;
+		size_t to = x->at > at ? x->at - at : 0;
 		u64 size = x->size - skip;
 
 		if (size > VMPT_PAGE - to)
 			size = VMPT_PAGE - to;
-		memcpy(made->bytes + to, image->files[x->file].data + x->offset + skip, size);
+		size = image_file_read(&image->files[x->file], x->offset + skip, made->bytes + to,
+				       size);
 		for (n = to; n < to + size; n++)
 			made->valid[n / 64] |= 1ULL << n % 64;
-		known += (unsigned int)size;
+		known += size;
 	}
 	made->whole = known == VMPT_PAGE;
 }
@@ -191,22 +182,31 @@ int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt
 	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
 	size_t i = extents_find(e, at);
 	const struct extent *x = &e->list[i];
+	const struct image_file *f;
 
 	*page = (struct vmpt_page){ .to = ~0ULL };
 	if (i == e->count || (x->at > at && x->at - at >= VMPT_PAGE))
 		return 0;
-	if (x->at > at || x->size - (at - x->at) < VMPT_PAGE)
+	f = &image->files[x->file];
+	if (f->fd >= 0 || x->at > at || x->size - (at - x->at) < VMPT_PAGE)
 		return made_page(image, of, i, at, page);
-	page->bytes = image->files[x->file].data + x->offset + (at - x->at);
+	page->bytes = f->map.data + x->offset + (at - x->at);
 	return 1;
 }
 
+/*
+ * What an image of both kinds of memory has by linear address is a kernel's view (/proc/kcore), or
+ * that of the process that ran on a vCPU (dump-guest-memory with paging): the upper half is good in
+ * every space, the lower half is used only where no page tables can be walked.
+ */
 static int find_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 		     struct vmpt_page *page)
 {
 	u64 physical;
-	int ret = image_page_at(image, PAGE_LINEAR, linear, page);
+	int ret = 0;
 
+	if (!image->physical.count || space->no_cr3 || linear >> 63)
+		ret = image_page_at(image, PAGE_LINEAR, linear, page);
 	if (ret || !image->physical.count) {
 		image->counts.absent += !ret;
 		return ret;
@@ -262,6 +262,19 @@ int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *spac
 	image->counts = counts;
 	pthread_mutex_unlock(&image->lock);
 	return ret;
+}
+
+void vmpt_image_info(const struct vmpt_image *image, struct vmpt_image_info *info)
+{
+	size_t i;
+
+	*info = (struct vmpt_image_info){ .paging = image->paging,
+					  .cr3 = image->cr3,
+					  .cr3_count = image->cr3_count };
+	for (i = 0; i < image->linear.count; i++)
+		info->linear += image->linear.list[i].size;
+	for (i = 0; i < image->physical.count; i++)
+		info->physical += image->physical.list[i].size;
 }
 
 void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *counts)

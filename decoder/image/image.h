@@ -26,6 +26,13 @@ struct extents {
 	size_t count;
 };
 
+struct image_file {
+	struct vmpt_map map; /* all of it, or if it is not mapped its head */
+	u64 size;
+	u8 *head;
+	int fd; /* >= 0: pages are read when they are asked for */
+};
+
 /* A page that is no page of a map: of several extents, partly known, or read by a descriptor. */
 struct made_page {
 	u64 key; /* address | enum page_of */
@@ -38,10 +45,12 @@ struct made_page {
 enum page_of { PAGE_LINEAR, PAGE_PHYSICAL };
 
 struct vmpt_image {
-	struct vmpt_map *files;
+	struct image_file *files;
 	size_t file_count;
 	struct extents linear, physical;
-	u8 paging; /* enum vmpt_paging, never AUTO if there is physical memory */
+	u8 paging; /* enum vmpt_paging, never AUTO once it is open */
+	u64 *cr3;  /* of the vCPUs, as a dump has them */
+	size_t cr3_count;
 	pthread_mutex_t lock;
 	/* From here on: under the lock. */
 	struct made_page **made;
@@ -60,13 +69,24 @@ int extents_finish(struct extents *e);
 /* The first extent that ends after @at: an index, or .count. */
 size_t extents_find(const struct extents *e, u64 at);
 
+/* ---- file.c ---- */
+
+/*
+ * Open the file at @path: its index, or a negative error with @diag filled. @live, or if it is in
+ * /proc, where files cannot be mapped: pages are read when they are asked for.
+ */
+int image_add_file(struct vmpt_image *image, const char *path, bool live, struct vmpt_diag *diag);
+/* Hand over @f; the same. */
+int image_take_file(struct vmpt_image *image, struct image_file *f, struct vmpt_diag *diag);
+void image_file_close(struct image_file *f);
+/* @n bytes at @offset, which lie in the file: how many could be read. */
+size_t image_file_read(const struct image_file *f, u64 offset, u8 *to, size_t n);
+
 /* ---- image.c ---- */
 
-/* Map the file at @path: its index, or a negative error with @diag filled. */
-int image_add_file(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
 /*
  * The page at @at of a list, by the lock's owner. 1, 0 or -VMPT_E_NOMEM. The memory of pages that
- * are made is at most two for each extent.
+ * are made is at most two for each extent, or of a live file the pages that were asked for.
  */
 int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page);
 
@@ -83,6 +103,10 @@ int image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *op
 		   struct vmpt_diag *diag);
 int image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
 		     struct vmpt_diag *diag);
+
+int image_read_elf(struct vmpt_image *image, const struct vmpt_image_options *options,
+		   struct vmpt_diag *diag);
+bool image_is_elf(const struct vmpt_map *map);
 
 /* Open an image in memory, which must outlive it; a set of pages is two files. For tests. */
 struct vmpt_file {

@@ -18,7 +18,7 @@ static int add_dump(struct vmpt_image *image, const char *path, struct vmpt_diag
 	if (!dump)
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	memcpy(dump + n - 5, ".dump", 5);
-	ret = image_add_file(image, dump, diag);
+	ret = image_add_file(image, dump, false, diag);
 	free(dump);
 	return ret;
 }
@@ -29,7 +29,7 @@ static int add_dump(struct vmpt_image *image, const char *path, struct vmpt_diag
  */
 int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
 {
-	const struct vmpt_map *addr, *pages;
+	const struct image_file *addr, *pages;
 	u64 i, n;
 	int ret;
 
@@ -37,6 +37,8 @@ int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_dia
 	if (ret < 0)
 		return ret;
 	addr = &image->files[0];
+	if (addr->fd >= 0)
+		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0, "a set of pages is not read live");
 	pages = &image->files[1];
 	n = addr->size / 8;
 	if (addr->size % 8 || pages->size != n * VMPT_PAGE)
@@ -46,7 +48,7 @@ int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_dia
 			"many pages of 4,096 bytes in its .dump, which has %llu bytes",
 			(unsigned long long)addr->size, (unsigned long long)pages->size);
 	for (i = 0; i < n; i++) {
-		u64 at = vmpt_load64(addr->data + 8 * i);
+		u64 at = vmpt_load64(addr->map.data + 8 * i);
 
 		if (at % VMPT_PAGE)
 			return vmpt_diag_fail(diag, VMPT_E_FORMAT, 8 * i,
