@@ -94,7 +94,7 @@ void insn_code_close(struct insn *d)
 
 /* ---- what does not fit ---- */
 
-/* One in so many instructions; a good image has none, or a few of code that changed. */
+/* One in this number of instructions; a good image has none, or a few of code that changed. */
 #define MISFITS 10000
 #define MISSING 1000
 

@@ -16,6 +16,8 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 		return VMPT_IMAGE_PAGES;
 	if (image_is_elf(&image->files[0].map))
 		return VMPT_IMAGE_ELF;
+	if (vmpt_perf_is(image->files[0].map.data, image->files[0].map.size))
+		return VMPT_IMAGE_PERF;
 	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
 }
 
@@ -31,6 +33,8 @@ static int read_image(struct vmpt_image *image, const char *path,
 		return image_read_pages(image, path, diag);
 	case VMPT_IMAGE_ELF:
 		return image_read_elf(image, o, diag);
+	case VMPT_IMAGE_PERF:
+		return image_read_perf(image, o, diag);
 	case VMPT_IMAGE_RAM:
 		return image_read_ram(image, o, diag);
 	case VMPT_IMAGE_BYTES:
