@@ -127,6 +127,23 @@ int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 			const struct vmpt_image_options *options, struct vmpt_diag *diag, u64 abi);
 #define vmpt_image_open(image, path, options, diag) \
 	vmpt_image_open_abi(image, path, options, diag, VMPT_IMAGE_ABI)
+/* Physical memory that a program has, or reads in a way of its own. */
+struct vmpt_image_source {
+	/*
+	 * Fill the page at @physical. 1, 0: there is no such page, or a negative error. Called by
+	 * one thread at a time; what it gave is kept.
+	 */
+	int (*physical)(void *opaque, u64 physical, u8 bytes[VMPT_PAGE]);
+	void (*close)(void *opaque); /* with the image; may be NULL */
+	void *opaque;
+	u8 paging; /* enum vmpt_paging */
+};
+/* Make an image of @source; of @options only .paging is used, may be NULL. 0 or a negative error:
+ * then .close was not called. */
+int vmpt_image_make_abi(struct vmpt_image **image, const struct vmpt_image_source *source,
+			const struct vmpt_image_options *options, u64 abi);
+#define vmpt_image_make(image, source, options) \
+	vmpt_image_make_abi(image, source, options, VMPT_IMAGE_ABI)
 /* @image may be NULL. Its pages are gone then. */
 void vmpt_image_close(struct vmpt_image *image);
 

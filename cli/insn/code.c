@@ -47,7 +47,11 @@ static int open_image(struct cli *cli, struct insn *d, size_t i)
 	int code;
 
 	im->given = g;
-	if (vmpt_image_open(&im->image, g->path, &options, &diag)) {
+	if (insn_is_kdump(g->path))
+		code = insn_open_kdump(&im->image, g->path, &diag);
+	else
+		code = vmpt_image_open(&im->image, g->path, &options, &diag);
+	if (code) {
 		cli_error(cli, "%s: %s", g->path, diag.text);
 		return CLI_FAILED;
 	}

@@ -51,6 +51,7 @@ struct vmpt_image {
 	u8 paging; /* enum vmpt_paging, never AUTO once it is open */
 	u64 *cr3;  /* of the vCPUs, as a dump has them */
 	size_t cr3_count;
+	struct vmpt_image_source source; /* .physical NULL: none */
 	pthread_mutex_t lock;
 	/* From here on: under the lock. */
 	struct made_page **made;
