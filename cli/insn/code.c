@@ -100,7 +100,6 @@ void insn_code_close(struct insn *d)
 
 /* One in this number of instructions; a good image has none, or a few of code that changed. */
 #define MISFITS 10000
-#define MISSING 1000
 
 static const char *place(struct cli *cli, const struct insn_gap *g, char buf[128])
 {
@@ -156,11 +155,11 @@ void insn_code_tell(struct cli *cli)
 		tell_image(cli, &d->code.image[i]);
 	if (misfits && misfits >= c->instructions / MISFITS)
 		cli_warn(cli,
-			 "at %s places the code does not fit the trace, first at %s: it is of "
+			 "the code does not fit the trace (gaps: %s, the first at %s): it is of "
 			 "another VM or another time",
 			 cli_number(misfits, n), place(cli, first, where));
-	if (c->gaps[VMPT_FLOW_NO_CODE] && c->gaps[VMPT_FLOW_NO_CODE] >= c->instructions / MISSING)
-		cli_warn(cli, "at %s places the code is missing, first at %s",
+	if (c->gaps[VMPT_FLOW_NO_CODE])
+		cli_warn(cli, "the code is missing (gaps: %s, the first at %s)",
 			 cli_number(c->gaps[VMPT_FLOW_NO_CODE], n),
 			 place(cli, &d->gap[VMPT_FLOW_NO_CODE], where));
 }
