@@ -228,8 +228,8 @@ static void report_missing(struct vmpt_diag *diag, u64 missing, u64 size)
 }
 
 /*
- * A dump. Bytes are at p_paddr, and at p_vaddr where that is given: dump-guest-memory without
- * paging gives 0 for all. /proc/kcore gives ~0 as p_paddr of what is not the direct map or the
+ * A dump. Bytes are at p_paddr, and at p_vaddr where that is given: dump-guest-memory without paging
+ * gives 0, or p_paddr again. /proc/kcore gives ~0 as p_paddr of what is not the direct map or the
  * kernel, and older ones, and perf's copies, 0 for all.
  */
 static int read_dump(struct vmpt_image *image, const struct elf *elf, struct vmpt_diag *diag)
@@ -243,7 +243,7 @@ static int read_dump(struct vmpt_image *image, const struct elf *elf, struct vmp
 		read_segment(elf, i, &p);
 		if (p.p_type != PT_LOAD)
 			continue;
-		linear |= p.p_vaddr != 0;
+		linear |= p.p_vaddr && p.p_vaddr != p.p_paddr;
 		physical |= p.p_paddr && p.p_paddr != (elf->wide ? ~0ULL : ~0U);
 	}
 	for (i = 0; i < elf->segments && !ret; i++) {
@@ -255,7 +255,7 @@ static int read_dump(struct vmpt_image *image, const struct elf *elf, struct vmp
 		if (p.p_type != PT_LOAD)
 			continue;
 		size = in_file(image, &p, &missing);
-		if (p.p_vaddr)
+		if (p.p_vaddr && p.p_vaddr != p.p_paddr)
 			ret = extents_add(&image->linear, p.p_vaddr, size, 0, p.p_offset);
 		if (!ret && (physical || !linear) && p.p_paddr != (elf->wide ? ~0ULL : ~0U))
 			ret = extents_add(&image->physical, p.p_paddr, size, 0, p.p_offset);
