@@ -361,3 +361,11 @@ void write_mixed_times(const char *name, unsigned int n, unsigned int pads)
 	write_file(name, all, n * one);
 	free(all);
 }
+
+double json_number(json_t *o, const char *key)
+{
+	json_t *v = json_object_get(o, key);
+
+	ck_assert_msg(json_is_number(v), "%s", key);
+	return json_number_value(v);
+}

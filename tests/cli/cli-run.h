@@ -52,6 +52,8 @@ const char *json_vm(json_t *o);
 json_t *json_at(json_t *doc, const char *path);
 u64 json_u64(json_t *doc, const char *path);
 const char *json_text(json_t *doc, const char *path);
+/* The number @key of @o. */
+double json_number(json_t *o, const char *key);
 /* Members and their values, "path=1|path='text'|path=true"; @what is for a failure's message. */
 void check_members(const char *what, json_t *doc, const char *members);
 

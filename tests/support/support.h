@@ -4,8 +4,12 @@
 #define VMPT_TESTS_SUPPORT_H
 
 #include <check.h>
+#include <string.h>
 
 #include "arch/types.h"
+
+#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
+#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
 
 /*
  * A test file defines its suite, and main.c has main():

@@ -7,8 +7,6 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-
 static size_t lines_of(const char *text)
 {
 	size_t n = 0;

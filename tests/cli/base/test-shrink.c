@@ -18,8 +18,6 @@
 #include "tests/decoder/perf-writer.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-
 #define WORDS	16
 #define CALLS	2000	  /* system calls after the opening, at most: a run has fewer */
 #define SIZE	(1 << 20) /* of a trace: several chunks for each thread */

@@ -10,9 +10,6 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 #define RATES	   "--tsc-ratio=84 --mtc-freq=3 "
 #define WEB	   "0x12f7a4000"
 #define DB	   "0x13b2c9000"

@@ -6,10 +6,6 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word) \
-	ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %.300s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %.300s", word, text)
-
 static const char record[] = "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"0xa000\"}\n"
 			     "{\"vm\":\"db\",\"vcpu\":1,\"vmcs\":\"0xb000\"}\n";
 

@@ -13,9 +13,6 @@
 #include "tests/decoder/perf-writer.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 /* User space only: no PIP. The end is in doubt without --host-only. */
 #define USER "psb exec:64 tsc:1000 cbr:8 psbend pge:4000 tnt:TN pgd:- cbr:8 pge:4004 tnt:T pgd:- "
 #define HOST "psb exec:64 pip:1000 tsc:1000 cbr:8 psbend pge:f000 tnt:T pgd:- "

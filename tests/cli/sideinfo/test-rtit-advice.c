@@ -5,9 +5,6 @@
 #include "tests/cli/rtit-streams.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 static void setup(void)
 {
 	cli_setup();

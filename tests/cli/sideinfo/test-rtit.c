@@ -11,9 +11,6 @@
 #include "tests/cli/rtit-streams.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 /* A list to take apart; NULL if there is none. */
 static char *copy(char list[1024], const char *from)
 {

@@ -11,8 +11,6 @@
 #include "tests/cli/perf-demo.h"
 #include "tests/decoder/perf-writer.h"
 
-#define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-
 #define DECODE "perf script -f --itrace=i1ie -F ip "
 
 /* The instructions that perf script decodes; each line is an IP or an error. */

@@ -10,8 +10,6 @@
 
 #include "tests/cli/perf-demo.h"
 
-#define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-
 #define RATES "--tsc-ratio=84 --mtc-freq=3 "
 /* What a loop has at least, and less than twice that: 8 * (5 * 160 + 70) runs of code, 4 * 180. */
 #define LOOP_CPU0 1000

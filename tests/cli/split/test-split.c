@@ -10,8 +10,6 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-
 static void ck_file(const char *name, const u8 *bytes, size_t n)
 {
 	size_t size;

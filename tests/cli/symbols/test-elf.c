@@ -11,8 +11,6 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-
 #define SYMBOLS	 20000
 #define SECTIONS 60000
 #define NAMES	 (2 << 20)

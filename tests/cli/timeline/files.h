@@ -9,9 +9,6 @@
 #define KHZ   "--tsc-khz=2000000"
 #define FILES "a.cpu0.pt a.cpu1.pt a.cpu2.pt"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 extern struct tl_machine *m;
 extern size_t runs;
 extern const struct tl_run *run;

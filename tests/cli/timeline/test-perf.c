@@ -13,9 +13,6 @@
 #include "tests/decoder/perf-writer.h"
 #include "tests/decoder/timeline-machine.h"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 #define RATES "--tsc-ratio=100 --mtc-freq=3 --nominal-ratio=20"
 
 static struct tl_machine *m;

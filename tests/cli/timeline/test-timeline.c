@@ -137,14 +137,6 @@ END_TEST
 
 /* ---- JSON ---- */
 
-static double real(json_t *o, const char *key)
-{
-	json_t *v = json_object_get(o, key);
-
-	ck_assert_msg(json_is_number(v), "%s", key);
-	return json_number_value(v);
-}
-
 /* Spans of guests are the truth's runs, with names. */
 START_TEST(json_spans)
 {
@@ -165,8 +157,8 @@ START_TEST(json_spans)
 		const char *kind = json_text(o, "kind");
 		const struct tl_run *r = sorted[at];
 
-		ck_assert_msg(real(o, "start_ticks") >= before, "not by time");
-		before = real(o, "start_ticks");
+		ck_assert_msg(json_number(o, "start_ticks") >= before, "not by time");
+		before = json_number(o, "start_ticks");
 		if (strcmp(kind, "guest"))
 			continue;
 		at++;
@@ -455,9 +447,9 @@ static size_t check_exits(json_t *o)
 	ck_assert_uint_eq(json_u64(o, "unsure"), count - n);
 	check_ticks(json_u64(o, "total_ticks"), sum, n);
 	check_ticks(json_u64(o, "max_ticks"), length[n - 1], 1);
-	check_rank(length, n, 500, real(o, "p50_ticks"));
-	check_rank(length, n, 950, real(o, "p95_ticks"));
-	check_rank(length, n, 990, real(o, "p99_ticks"));
+	check_rank(length, n, 500, json_number(o, "p50_ticks"));
+	check_rank(length, n, 950, json_number(o, "p95_ticks"));
+	check_rank(length, n, 990, json_number(o, "p99_ticks"));
 	ck_assert_int_eq(json_is_true(json_object_get(o, "halted")), reason == 12);
 	json_array_foreach(json_at(o, "ips"), i, ip)
 		ck_assert_uint_eq(json_u64(ip, "count"),

@@ -11,9 +11,6 @@
 #include "tests/decoder/perf-writer.h"
 #include "tests/decoder/timeline-machine.h"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 #define FILES "a.cpu0.pt a.cpu1.pt"
 #define CPUS  2
 

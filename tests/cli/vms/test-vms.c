@@ -6,9 +6,6 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
-#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
-
 #define ROWS   32768u
 #define VMCSS  140000u
 #define MEMORY 40960 /* KiB */
