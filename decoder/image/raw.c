@@ -18,7 +18,7 @@ static int add_dump(struct vmpt_image *image, const char *path, struct vmpt_diag
 	if (!dump)
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	memcpy(dump + n - 5, ".dump", 5);
-	ret = image_add_file(image, dump, false, diag);
+	ret = vmpt_image_add_file(image, dump, false, diag);
 	free(dump);
 	return ret;
 }
@@ -27,7 +27,7 @@ static int add_dump(struct vmpt_image *image, const char *path, struct vmpt_diag
  * x.addr has a little-endian u64 for each page of x.dump: its linear address. A page that is there
  * twice is the first one.
  */
-int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
+int vmpt_image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
 {
 	const struct image_file *addr, *pages;
 	u64 i, n;
@@ -54,20 +54,20 @@ int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_dia
 			return vmpt_diag_fail(diag, VMPT_E_FORMAT, 8 * i,
 					      "%#llx is not the address of a page",
 					      (unsigned long long)at);
-		if (extents_add(&image->linear, at, VMPT_PAGE, 1, i * VMPT_PAGE))
+		if (vmpt_extents_add(&image->linear, at, VMPT_PAGE, 1, i * VMPT_PAGE))
 			return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
 	return 0;
 }
 
-int image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
-		   struct vmpt_diag *diag)
+int vmpt_image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
+			struct vmpt_diag *diag)
 {
 	const struct vmpt_ram_range *r = options->ranges;
 	u64 size = image->files[0].size;
 	size_t i;
 
-	if (!options->range_count && extents_add(&image->physical, 0, size, 0, 0))
+	if (!options->range_count && vmpt_extents_add(&image->physical, 0, size, 0, 0))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	for (i = 0; i < options->range_count; i++, r++) {
 		if (r->offset > size || r->size > size - r->offset)
@@ -77,16 +77,16 @@ int image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *op
 				"%llu bytes at offset %llu",
 				(unsigned long long)size, (unsigned long long)r->physical,
 				(unsigned long long)r->size, (unsigned long long)r->offset);
-		if (extents_add(&image->physical, r->physical, r->size, 0, r->offset))
+		if (vmpt_extents_add(&image->physical, r->physical, r->size, 0, r->offset))
 			return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
 	return 0;
 }
 
-int image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
-		     struct vmpt_diag *diag)
+int vmpt_image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
+			  struct vmpt_diag *diag)
 {
-	if (extents_add(&image->linear, options->address, image->files[0].size, 0, 0))
+	if (vmpt_extents_add(&image->linear, options->address, image->files[0].size, 0, 0))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	return 0;
 }

@@ -284,15 +284,16 @@ START_TEST(extents_that_overlap)
 		for (i = 0; i < VMPT_ARRAY_SIZE(x); i++) {
 			x[i] = (struct extent){ test_random(&rng) % 40, test_random(&rng) % 20,
 						1000 * i, 0 };
-			ck_assert_int_eq(extents_add(&e, x[i].at, x[i].size, 0, x[i].offset), 0);
+			ck_assert_int_eq(vmpt_extents_add(&e, x[i].at, x[i].size, 0, x[i].offset),
+					 0);
 		}
-		ck_assert_int_eq(extents_finish(&e), 0);
+		ck_assert_int_eq(vmpt_extents_finish(&e), 0);
 		for (at = 0; at < 70; at++) {
 			bool known = false;
 
 			for (k = 0; k < VMPT_ARRAY_SIZE(x); k++)
 				known |= at >= x[k].at && at - x[k].at < x[k].size;
-			i = extents_find(&e, at);
+			i = vmpt_extents_find(&e, at);
 			ck_assert_int_eq(i < e.count && e.list[i].at <= at, known);
 			if (!known)
 				continue;
