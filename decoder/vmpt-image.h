@@ -64,7 +64,10 @@ enum vmpt_image_kind {
 	VMPT_IMAGE_ELF,	  /* a program, a kernel; a dump of memory; /proc/kcore */
 	VMPT_IMAGE_PERF,  /* perf.data: the files of the programs that it saw */
 	VMPT_IMAGE_BYTES, /* raw bytes at the linear address .address */
-	VMPT_IMAGE_KINDS,
+	/* x.ranges, lines of "PHYSICAL SIZE OFFSET" (numbers of C; # begins a comment), and x.ram,
+	 * raw memory, in which they lie */
+	VMPT_IMAGE_RANGES,
+	VMPT_IMAGE_KINDS, /* how many */
 };
 
 /* Where a part of a file of raw memory lies. */

@@ -14,6 +14,8 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 {
 	if (ends_with(path, ".addr"))
 		return VMPT_IMAGE_PAGES;
+	if (ends_with(path, ".ranges"))
+		return VMPT_IMAGE_RANGES;
 	if (vmpt_image_is_elf(&image->files[0].map))
 		return VMPT_IMAGE_ELF;
 	if (vmpt_perf_is(image->files[0].map.data, image->files[0].map.size))
@@ -37,6 +39,8 @@ static int read_image(struct vmpt_image *image, const char *path,
 		return vmpt_image_read_perf(image, o, diag);
 	case VMPT_IMAGE_RAM:
 		return vmpt_image_read_ram(image, o, diag);
+	case VMPT_IMAGE_RANGES:
+		return vmpt_image_read_ranges(image, path, diag);
 	case VMPT_IMAGE_BYTES:
 		return vmpt_image_read_bytes(image, o, diag);
 	default:

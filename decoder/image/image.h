@@ -104,6 +104,7 @@ int vmpt_image_walk(struct vmpt_image *image, const struct vmpt_space *space, u6
 int vmpt_image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
 int vmpt_image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
 			struct vmpt_diag *diag);
+int vmpt_image_read_ranges(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
 int vmpt_image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
 			  struct vmpt_diag *diag);
 

@@ -42,10 +42,9 @@ static u64 compare(struct vmpt_image *ram, struct vmpt_image *dump, u64 size)
 	for (at = 0; at < size; at += VMPT_PAGE) {
 		struct vmpt_page a, b;
 
-		if (vmpt_image_physical(ram, at, &a) != 1)
-			differ++;
-		else if (vmpt_image_physical(dump, at, &b) != 1 || b.valid ||
-			 memcmp(a.bytes, b.bytes, VMPT_PAGE) != 0)
+		if (vmpt_image_physical(ram, at, &a) != 1 ||
+		    vmpt_image_physical(dump, at, &b) != 1 || b.valid ||
+		    memcmp(a.bytes, b.bytes, VMPT_PAGE) != 0)
 			differ++;
 	}
 	return differ;

@@ -116,12 +116,13 @@ END_TEST
 START_TEST(raw_memory_by_each_mode_of_paging)
 {
 	struct guest_memory m;
-	u8 p;
+	unsigned int mode;
 
 	guest_memory_make(&m);
-	for (p = VMPT_PAGING_32; p <= VMPT_PAGING_5; p++) {
-		struct vmpt_image *image;
+	for (mode = VMPT_PAGING_32; mode <= VMPT_PAGING_5; mode++) {
+		const u8 p = (u8)mode;
 		const struct vmpt_image_options o = { .paging = p };
+		struct vmpt_image *image;
 
 		ck_assert_int_eq(open_memory(&image, m.ram, GUEST_RAM, &o, NULL), 0);
 		guest_check(&m, image, p);
@@ -269,6 +270,39 @@ START_TEST(a_hole_in_memory)
 }
 END_TEST
 
+/* The same hole by a list; and lists that are none. */
+START_TEST(ranges_in_a_file)
+{
+	static const char good[] = "# a PC\n0 0x2000 0\n\n  0x100000000 8192 0x2000 # above\r\n";
+	static const char *const bad[] = { "0 0x1000", "0 0x1000 0 0", "0 -1 0", "zero",
+					   "0 0x1000 x" };
+	struct vmpt_image *image;
+	struct vmpt_diag diag;
+	struct vmpt_page page;
+	const char *path;
+	size_t i;
+
+	test_dir_file("x.ram", bytes, sizeof(bytes));
+	path = test_dir_file("x.ranges", good, sizeof(good) - 1);
+	ck_assert_int_eq(vmpt_image_open(&image, path, NULL, NULL), 0);
+	ck_assert_int_eq(vmpt_image_physical(image, 0x1000, &page), 1);
+	ck_assert_mem_eq(page.bytes, bytes + 0x1000, VMPT_PAGE);
+	ck_assert_int_eq(vmpt_image_physical(image, 0x2000, &page), 0);
+	ck_assert_int_eq(vmpt_image_physical(image, (1ULL << 32) + 0x1000, &page), 1);
+	ck_assert_mem_eq(page.bytes, bytes + 0x3000, VMPT_PAGE);
+	vmpt_image_close(image);
+	for (i = 0; i < VMPT_ARRAY_SIZE(bad); i++) {
+		path = test_dir_file("x.ranges", bad[i], strlen(bad[i]));
+		ck_assert_int_eq(vmpt_image_open(&image, path, NULL, &diag), -VMPT_E_FORMAT);
+	}
+	path = test_dir_file("x.ranges", "0 0x4001 0", 10);
+	ck_assert_int_eq(vmpt_image_open(&image, path, NULL, &diag), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_image_open(&image, test_dir_file("y.ranges", "", 0), NULL, &diag),
+			 -VMPT_E_IO);
+	ck_assert_ptr_nonnull(strstr(diag.text, "its x.ram"));
+}
+END_TEST
+
 /* Pages from several extents; where they overlap, the one that begins first has the bytes. */
 START_TEST(extents_that_overlap)
 {
@@ -378,6 +412,7 @@ TEST_SUITE()
 	tcase_add_test(c, a_table_that_is_its_own);
 	tcase_add_test(c, without_paging_linear_is_physical);
 	tcase_add_test(c, a_hole_in_memory);
+	tcase_add_test(c, ranges_in_a_file);
 	tcase_add_test(c, extents_that_overlap);
 	tcase_add_test(c, the_end_of_the_address_space);
 	tcase_add_test(c, images_by_owner_space_and_order);
