@@ -67,7 +67,8 @@ enum vmpt_image_kind {
 	/* x.ranges, lines of "PHYSICAL SIZE OFFSET" (numbers of C; # begins a comment), and x.ram,
 	 * raw memory, in which they lie */
 	VMPT_IMAGE_RANGES,
-	VMPT_IMAGE_KINDS, /* how many */
+	VMPT_IMAGE_JITDUMP, /* what a just-in-time compiler wrote for perf inject */
+	VMPT_IMAGE_KINDS,   /* how many */
 };
 
 /* Where a part of a file of raw memory lies. */

@@ -20,6 +20,8 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 		return VMPT_IMAGE_ELF;
 	if (vmpt_perf_is(image->files[0].map.data, image->files[0].map.size))
 		return VMPT_IMAGE_PERF;
+	if (vmpt_image_is_jitdump(&image->files[0].map))
+		return VMPT_IMAGE_JITDUMP;
 	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
 }
 
@@ -39,6 +41,8 @@ static int read_image(struct vmpt_image *image, const char *path,
 		return vmpt_image_read_perf(image, o, diag);
 	case VMPT_IMAGE_RAM:
 		return vmpt_image_read_ram(image, o, diag);
+	case VMPT_IMAGE_JITDUMP:
+		return vmpt_image_read_jitdump(image, diag);
 	case VMPT_IMAGE_RANGES:
 		return vmpt_image_read_ranges(image, path, diag);
 	case VMPT_IMAGE_BYTES:

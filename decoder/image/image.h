@@ -104,6 +104,8 @@ int vmpt_image_walk(struct vmpt_image *image, const struct vmpt_space *space, u6
 int vmpt_image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
 int vmpt_image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
 			struct vmpt_diag *diag);
+bool vmpt_image_is_jitdump(const struct vmpt_map *map);
+int vmpt_image_read_jitdump(struct vmpt_image *image, struct vmpt_diag *diag);
 int vmpt_image_read_ranges(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
 int vmpt_image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
 			  struct vmpt_diag *diag);

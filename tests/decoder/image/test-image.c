@@ -303,6 +303,62 @@ START_TEST(ranges_in_a_file)
 }
 END_TEST
 
+static size_t add_load(u8 *file, size_t at, u64 addr, const u8 *code, u64 size)
+{
+	const struct {
+		u32 id, size;
+		u64 time;
+		u32 pid, tid;
+		u64 vma, addr, code_size, index;
+		char name[8];
+	} load = { 0, (u32)(64 + size), 1, 7, 7, addr, addr, size, 1, "jitted." };
+
+	memcpy(file + at, &load, sizeof(load));
+	memcpy(file + at + 64, code, size);
+	return at + 64 + size;
+}
+
+START_TEST(code_of_a_compiler)
+{
+	const u32 head[10] = { 0x4a695444, 1, 40, 62 }, other[4] = { 3, 16 };
+	static u8 file[4 * VMPT_PAGE];
+	struct vmpt_image *image;
+	struct vmpt_diag diag;
+	struct vmpt_page page;
+	size_t n = sizeof(head), i;
+
+	memcpy(file, head, sizeof(head));
+	n = add_load(file, n, 0x7f0000000100, bytes, 100);
+	memcpy(file + n, other, sizeof(other));
+	n = add_load(file, n + 16, 0x7f0000000f80, bytes + 500, 256);
+	/* The first is replaced by a longer one. */
+	n = add_load(file, n, 0x7f0000000100, bytes + 1000, 200);
+	ck_assert_int_eq(open_memory(&image, file, n, NULL, &diag), 0);
+	ck_assert_str_eq(diag.text, "");
+	ck_assert_int_eq(vmpt_image_page(image, &any, 0x7f0000000000, 0, &page), 1);
+	for (i = 0; i < VMPT_PAGE; i++) {
+		bool first = i >= 0x100 && i < 0x100 + 200, second = i >= 0xf80;
+
+		ck_assert_int_eq(vmpt_page_knows(&page, (unsigned int)i), first || second);
+		if (first)
+			ck_assert_uint_eq(page.bytes[i], bytes[1000 + i - 0x100]);
+		if (second)
+			ck_assert_uint_eq(page.bytes[i], bytes[500 + i - 0xf80]);
+	}
+	ck_assert_int_eq(vmpt_image_page(image, &any, 0x7f0000001000, 0, &page), 1);
+	ck_assert(vmpt_page_knows(&page, 127) && !vmpt_page_knows(&page, 128));
+	vmpt_image_close(image);
+	/* Without its end the last is missing; without any there is no image. */
+	ck_assert_int_eq(open_memory(&image, file, n - 1, NULL, &diag), 0);
+	ck_assert_ptr_nonnull(strstr(diag.text, "was cut"));
+	ck_assert_int_eq(vmpt_image_page(image, &any, 0x7f0000000000, 0, &page), 1);
+	ck_assert_uint_eq(page.bytes[0x100], bytes[0]);
+	ck_assert(!vmpt_page_knows(&page, 0x100 + 100));
+	vmpt_image_close(image);
+	ck_assert_int_eq(open_memory(&image, file, 60, NULL, &diag), -VMPT_E_FORMAT);
+}
+END_TEST
+
 /* Pages from several extents; where they overlap, the one that begins first has the bytes. */
 START_TEST(extents_that_overlap)
 {
@@ -413,6 +469,7 @@ TEST_SUITE()
 	tcase_add_test(c, without_paging_linear_is_physical);
 	tcase_add_test(c, a_hole_in_memory);
 	tcase_add_test(c, ranges_in_a_file);
+	tcase_add_test(c, code_of_a_compiler);
 	tcase_add_test(c, extents_that_overlap);
 	tcase_add_test(c, the_end_of_the_address_space);
 	tcase_add_test(c, images_by_owner_space_and_order);
