@@ -472,8 +472,7 @@ int vmpt_flow_event(struct engine *e)
 	} else {
 		if (vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block)) {
 			/* The tracker has found whole packets here. */
-			vmpt_flow_cut(e, at, true);
-			e->c.at = e->stop;
+			vmpt_flow_cut(e, at, e->stop, true);
 			return e->error;
 		}
 		if (vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
@@ -493,7 +492,7 @@ int vmpt_flow_event(struct engine *e)
 	return apply(e, at, &pkt);
 }
 
-void vmpt_flow_cut(struct engine *e, u64 at, bool loss)
+void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss)
 {
 	struct cursor *c = &e->c;
 
@@ -503,11 +502,11 @@ void vmpt_flow_cut(struct engine *e, u64 at, bool loss)
 		else
 			vmpt_flow_leave_open(e);
 	}
-	if (e->blocks)
+	if (e->blocks && !e->quiet)
 		vmpt_flow_close_batch(e, 0, 0, false);
 	if (loss)
 		vmpt_flow_gap(e, at, VMPT_FLOW_LOSS, 0);
-	*c = (struct cursor){ .at = at, .space = NONE, .no_cr3 = true, .exec = 64 };
+	*c = (struct cursor){ .at = next, .space = NONE, .no_cr3 = true, .exec = 64 };
 	vmpt_flow_stack_clear(&e->s);
 	vmpt_flow_stack_from(e);
 }

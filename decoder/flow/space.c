@@ -45,11 +45,11 @@ u32 vmpt_flow_space_now(struct engine *e)
 static const struct page *page_at(struct engine *e, u32 space, u64 linear, unsigned int nth)
 {
 	u64 hash;
-	struct page *p = e->page + e->page_last;
+	struct page *p = e->page ? &e->page[e->page_last] : NULL;
 	u32 n;
 	int ret;
 
-	if (e->page_count && p->linear == linear && p->space == space && p->nth == nth)
+	if (p && p->linear == linear && p->space == space && p->nth == nth)
 		return p->here ? p : NULL;
 	hash = vmpt_mix64(e->seed ^ linear ^ (u64)space << 40 ^ nth);
 	n = vmpt_hash_find(&e->page_index, hash, i,
