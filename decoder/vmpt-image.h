@@ -48,7 +48,7 @@ struct vmpt_space {
 
 /* How linear addresses are translated (SDM 3 4.1.1). */
 enum vmpt_paging {
-	VMPT_PAGING_AUTO, /* what the image says, else 4-level */
+	VMPT_PAGING_AUTO, /* not known: 4-level */
 	VMPT_PAGING_NONE, /* CR0.PG = 0: a linear address is the physical one */
 	VMPT_PAGING_32,	  /* with CR4.PSE */
 	VMPT_PAGING_PAE,
@@ -79,7 +79,7 @@ struct vmpt_ram_range {
 /* All 0: everything by default. */
 struct vmpt_image_options {
 	u8 kind;   /* enum vmpt_image_kind */
-	u8 paging; /* enum vmpt_paging */
+	u8 paging; /* enum vmpt_paging, where the image does not say it */
 	bool has_address;
 	/* Pages are read when they are asked for, and kept: the file is not mapped. Always so for
 	 * files in /proc. */

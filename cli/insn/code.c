@@ -41,14 +41,15 @@ static int open_image(struct cli *cli, struct insn *d, size_t i)
 {
 	const struct code_given *g = &d->code.files.given[i];
 	const struct vmpt_image_options options = { .has_address = g->has_address,
-						    .address = g->address };
+						    .address = g->address,
+						    .paging = d->paging };
 	struct insn_image *im = &d->code.image[i];
 	struct vmpt_diag diag;
 	int code;
 
 	im->given = g;
 	if (insn_is_kdump(g->path))
-		code = insn_open_kdump(&im->image, g->path, &diag);
+		code = insn_open_kdump(&im->image, g->path, &options, &diag);
 	else
 		code = vmpt_image_open(&im->image, g->path, &options, &diag);
 	if (code) {

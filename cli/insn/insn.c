@@ -10,6 +10,10 @@ static const struct cli_option options[] = {
 	  "there; raw memory (x.ranges: with holes), or with ADDR raw bytes; VM: of this one only, by name or VMCS, or "
 	  "host; default: the images of a recording",
 	  CLI_AT(struct insn, source), .take = code_take },
+	{ "paging", 0, CLI_WORD, "MODE",
+	  "of raw memory, and of dumps that do not say how linear addresses are translated (auto: 4 "
+	  "levels)",
+	  "auto", "auto, none, 32, pae, 4, 5", CLI_AT(struct insn, paging) },
 	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",
 	  CLI_AT(struct insn, count) },
 	{ "hash", 0, CLI_FLAG, NULL,

@@ -41,6 +41,7 @@ struct insn {
 	/* Options */
 	struct cli_strings source;
 	bool count, hash;
+	u8 paging; /* enum vmpt_paging */
 	u64 head;
 
 	struct insn_code code;
@@ -72,7 +73,8 @@ void insn_code_tell(struct cli *cli);
 
 bool insn_is_kdump(const char *path);
 /* 0, or a negative error with @diag filled. */
-int insn_open_kdump(struct vmpt_image **image, const char *path, struct vmpt_diag *diag);
+int insn_open_kdump(struct vmpt_image **image, const char *path,
+		    const struct vmpt_image_options *options, struct vmpt_diag *diag);
 
 /* ---- count.c ---- */
 

@@ -35,7 +35,8 @@ static void *load(void)
 	return module ? module : dlopen(VMPT_MODULES "/" VMPT_KDUMP_MODULE, RTLD_NOW | RTLD_LOCAL);
 }
 
-int insn_open_kdump(struct vmpt_image **image, const char *path, struct vmpt_diag *diag)
+int insn_open_kdump(struct vmpt_image **image, const char *path,
+		    const struct vmpt_image_options *options, struct vmpt_diag *diag)
 {
 	struct vmpt_image_source source;
 	vmpt_kdump_open_fn *open_dump;
@@ -54,7 +55,7 @@ int insn_open_kdump(struct vmpt_image **image, const char *path, struct vmpt_dia
 	ret = open_dump(path, &source, diag);
 	if (ret)
 		return ret;
-	ret = vmpt_image_make(image, &source, NULL);
+	ret = vmpt_image_make(image, &source, options);
 	if (ret)
 		source.close(source.opaque);
 	return ret;

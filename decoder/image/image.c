@@ -58,10 +58,8 @@ static int finish(struct vmpt_image *image, const struct vmpt_image_options *o,
 {
 	if (vmpt_extents_finish(&image->linear) || vmpt_extents_finish(&image->physical))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
-	if (o->paging != VMPT_PAGING_AUTO)
-		image->paging = o->paging;
-	else if (image->paging == VMPT_PAGING_AUTO)
-		image->paging = VMPT_PAGING_4;
+	if (image->paging == VMPT_PAGING_AUTO)
+		image->paging = o->paging != VMPT_PAGING_AUTO ? o->paging : VMPT_PAGING_4;
 	return 0;
 }
 

@@ -40,11 +40,10 @@ static u8 find_paging(kdump_ctx_t *ctx)
 	if (kdump_get_string_attr(ctx, KDUMP_ATTR_ARCH_NAME, &arch) == KDUMP_OK &&
 	    !strcmp(arch, KDUMP_ARCH_IA32))
 		return VMPT_PAGING_PAE;
-	if (kdump_get_string_attr(ctx, "linux.vmcoreinfo.lines.NUMBER(pgtable_l5_enabled)", &l5) ==
-		    KDUMP_OK &&
-	    !strcmp(l5, "1"))
-		return VMPT_PAGING_5;
-	return VMPT_PAGING_4;
+	if (kdump_get_string_attr(ctx, "linux.vmcoreinfo.lines.NUMBER(pgtable_l5_enabled)", &l5) !=
+	    KDUMP_OK)
+		return VMPT_PAGING_AUTO;
+	return !strcmp(l5, "1") ? VMPT_PAGING_5 : VMPT_PAGING_4;
 }
 
 static int open_file(struct dump *d, const char *path, struct vmpt_diag *diag)

@@ -77,11 +77,12 @@ END_TEST
 
 /* ---- the same pages in other forms ---- */
 
-/* Memory from CR3's page on: four levels of tables for the pages, then the pages. */
-static u8 *make_memory(const struct real *r, const u8 *addr, const u8 *dump, size_t pages,
-		       size_t *size)
+/* Memory from CR3's page on: tables from the level whose entries are by bits @top on, then the
+ * pages. */
+static u8 *make_memory(const struct real *r, unsigned int top, const u8 *addr, const u8 *dump,
+		       size_t pages, size_t *size)
 {
-	const size_t room = 2 * pages + 8;
+	const size_t room = 2 * pages + 10;
 	u8 *memory = calloc(room, VMPT_PAGE);
 	u64 next = 1;
 	size_t i;
@@ -91,7 +92,7 @@ static u8 *make_memory(const struct real *r, const u8 *addr, const u8 *dump, siz
 		u64 linear = vmpt_load64(addr + 8 * i), table = 0, entry;
 		unsigned int shift;
 
-		for (shift = 39; shift >= 12; shift -= 9) {
+		for (shift = top; shift >= 12; shift -= 9) {
 			u8 *at = memory + table * VMPT_PAGE + 8 * (linear >> shift & 511);
 
 			memcpy(&entry, at, 8);
@@ -108,6 +109,19 @@ static u8 *make_memory(const struct real *r, const u8 *addr, const u8 *dump, siz
 	return memory;
 }
 
+/* Raw memory, with nothing below the tables. */
+static void write_ram(const struct real *r, const u8 *memory, size_t size)
+{
+	int fd;
+
+	write_file("x.ram", "", 0);
+	ck_assert_int_eq(truncate("x.ram", (off_t)r->cr3), 0);
+	fd = open("x.ram", O_WRONLY | O_APPEND);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, memory, size), (ssize_t)size);
+	close(fd);
+}
+
 static void check_forms(const struct real *r)
 {
 	struct dump notes = { 0 }, core;
@@ -115,11 +129,10 @@ static void check_forms(const struct real *r)
 	struct dump_segment s;
 	size_t n, size;
 	char code[64];
-	int fd;
 
 	addr = test_read_file("x.addr", &n);
 	dump = test_read_file("x.dump", &size);
-	memory = make_memory(r, addr, dump, n / 8, &size);
+	memory = make_memory(r, 39, addr, dump, n / 8, &size);
 	/* A dump as QEMU writes it. */
 	dump_qemu_note(&notes, 1ULL << 31, r->cr3, 1u << 5);
 	s = (struct dump_segment){ 0, r->cr3, memory, size };
@@ -128,14 +141,13 @@ static void check_forms(const struct real *r)
 	check_total(r, "--code=x.core");
 	snprintf(code, sizeof(code), "--code=%llx:x.core", (unsigned long long)r->vmcs);
 	check_total(r, code);
-	/* Raw memory, with nothing below the tables. */
-	write_file("x.ram", "", 0);
-	ck_assert_int_eq(truncate("x.ram", (off_t)r->cr3), 0);
-	fd = open("x.ram", O_WRONLY | O_APPEND);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, memory, size), (ssize_t)size);
-	close(fd);
+	write_ram(r, memory, size);
 	check_total(r, "--code=x.ram");
+	check_total(r, "--code=x.ram --paging=4");
+	free(memory);
+	memory = make_memory(r, 48, addr, dump, n / 8, &size);
+	write_ram(r, memory, size);
+	check_total(r, "--code=x.ram --paging=5");
 	free(core.data);
 	free(notes.data);
 	free(memory);
@@ -317,8 +329,7 @@ START_TEST(the_wrong_image)
 	ck_assert_int_eq(symlink(test_data(dump), "y.dump"), 0);
 	r = vmpt("insn --count --code=y.addr x.pt");
 	ck_assert_int_eq(r->code, 0);
-	ck_assert_ptr_nonnull(
-		strstr(r->err, "the code does not fit the trace (gaps: "));
+	ck_assert_ptr_nonnull(strstr(r->err, "the code does not fit the trace (gaps: "));
 	ck_assert_ptr_nonnull(strstr(r->err, "another VM or another time"));
 	ck_assert_ptr_nonnull(strstr(r->out, "code differs"));
 }

@@ -31,7 +31,8 @@ static void teardown(void)
 /* Through a file, mapped or read. */
 static struct vmpt_image *open_dump(const struct dump *d, bool live, struct vmpt_diag *diag)
 {
-	const struct vmpt_image_options o = { .live = live };
+	/* Not used where the dump says which. */
+	const struct vmpt_image_options o = { .live = live, .paging = VMPT_PAGING_4 };
 	struct vmpt_image *image;
 
 	ck_assert_int_eq(vmpt_image_open(&image, test_dir_file("dump", d->data, d->size), &o, diag),
