@@ -203,8 +203,9 @@ int vmpt_code_add(struct vmpt_code *code, const struct vmpt_owner *owner, const 
 /*
  * The page at @linear of @space, @nth 0: of the first image that has it; 1, 2, ...: the next ones
  * whose bytes or known bytes differ from all before. A page may lack the bytes that a caller wants
- * where the next one has them. At most VMPT_CODE_VERSIONS pages. Returns 1, 0 if there is no such
- * page, or a negative error.
+ * where the next one has them. Spaces that translate @linear to the same page of an image get the
+ * same .bytes: they may share what is made of it. At most VMPT_CODE_VERSIONS pages. Returns 1, 0 if
+ * there is no such page, or a negative error.
  */
 #define VMPT_CODE_VERSIONS 16u
 int vmpt_code_page(struct vmpt_code *code, const struct vmpt_space *space, u64 linear,
