@@ -96,6 +96,7 @@ enum vmpt_flow_reason {
 	VMPT_FLOW_REASONS
 };
 
+/* A part of the flow. */
 struct vmpt_flow_batch {
 	u8 kind;   /* enum vmpt_flow_kind */
 	u8 reason; /* GAP: enum vmpt_flow_reason */
@@ -119,6 +120,7 @@ struct vmpt_flow_batch {
 
 struct vmpt_flow;
 
+/* The version of this interface, for vmpt_flow_open_abi(). */
 #define VMPT_FLOW_ABI                                                            \
 	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_flow_options, struct vmpt_flow_block, \
 			       struct vmpt_flow_batch, struct vmpt_flow_counts), \
@@ -141,13 +143,14 @@ int vmpt_flow_next(struct vmpt_flow *flow, struct vmpt_flow_batch *batch);
 /* Block @id, from a batch or below vmpt_flow_blocks(). */
 void vmpt_flow_block(const struct vmpt_flow *flow, u32 id, struct vmpt_flow_block *block);
 /*
- * Its code, @size bytes at most, as decoded. Returns the number of bytes: those of the first
- * @instructions (at most 15 each), or a negative error.
+ * The code of block @id, as it was decoded: its first @size bytes, or all, to @bytes. Returns their
+ * number, or a negative error.
  */
 int vmpt_flow_code(struct vmpt_flow *flow, u32 id, u8 *bytes, size_t size);
 
 /* ---- totals: of all batches returned so far ---- */
 
+/* What was executed, and where the flow was lost. */
 struct vmpt_flow_counts {
 	u64 instructions;
 	u64 branches; /* of them: all but MOV CR3 of enum vmpt_flow_end */
@@ -159,7 +162,8 @@ struct vmpt_flow_counts {
  * (docs/flow.md). */
 void vmpt_flow_total(struct vmpt_flow *flow, struct vmpt_flow_counts *counts, u64 *hash);
 
-/* Address spaces, in the order in which they were first entered. */
+/* Address spaces, in the order in which they were first entered. Their counts are 0 where memory
+ * ran out for them. */
 u32 vmpt_flow_spaces(const struct vmpt_flow *flow);
 void vmpt_flow_space(struct vmpt_flow *flow, u32 i, struct vmpt_space *space,
 		     struct vmpt_flow_counts *counts);

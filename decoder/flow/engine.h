@@ -102,6 +102,7 @@ struct path {
 	u64 hits;
 	struct hashes h;
 	u32 list, count;
+	u32 flat, flat_count; /* its blocks, in engine.flats; 0: not made yet */
 };
 
 /* What a path does to the stack of return addresses, and from where it does so. */
@@ -271,6 +272,8 @@ struct engine {
 	u16 *raw_seen; /* keys that were looked up once */
 	u32 *lists;    /* of nodes' blocks and of paths' units */
 	size_t list_count, list_room;
+	u32 *flats;
+	size_t flat_count, flat_room;
 	u64 *returns;
 	size_t return_count, return_room;
 	struct effect *effects;

@@ -5,6 +5,7 @@
  */
 #include "decoder/flow/engine.h"
 #include "decoder/flow/steps.h"
+#include "decoder/pt/pt.h"
 
 /* ---- address spaces ---- */
 
@@ -442,7 +443,7 @@ static bool head_at(const struct engine *e, u64 at, struct vmpt_pt_packet *pkt)
 	};
 	const u64 psb = 0x8202820282028202ULL;
 	const u8 *p = e->data + at;
-	unsigned int step;
+	unsigned int step, key;
 
 	if (e->stop - at < VMPT_PT_SIZE_MAX || e->c.block)
 		return false;
@@ -453,9 +454,26 @@ static bool head_at(const struct engine *e, u64 at, struct vmpt_pt_packet *pkt)
 		pkt->ip.ipbytes = *p >> 5;
 		return true;
 	}
-	pkt->kind = VMPT_PT_PSB;
-	pkt->size = VMPT_PT_SIZE_MAX;
-	return vmpt_load64(p) == psb && vmpt_load64(p + 8) == psb;
+	if (vmpt_load64(p) == psb && vmpt_load64(p + 8) == psb) {
+		pkt->kind = VMPT_PT_PSB;
+		pkt->size = VMPT_PT_SIZE_MAX;
+		return true;
+	}
+	key = vmpt_load16(p);
+	pkt->kind = vmpt_head_kind[key];
+	pkt->size = vmpt_head_size[key];
+	switch (pkt->kind) {
+	case VMPT_PT_PIP:
+		pkt->pip.cr3 = vmpt_pip_cr3(p);
+		return true;
+	case VMPT_PT_CBR:
+	case VMPT_PT_VMCS:
+	case VMPT_PT_PSBEND:
+	case VMPT_PT_OVF:
+		return true;
+	default:
+		return false;
+	}
 }
 
 int vmpt_flow_event(struct engine *e)
@@ -479,7 +497,7 @@ int vmpt_flow_event(struct engine *e)
 		return on_psbend(e, false);
 	}
 	e->c.at = at + pkt.size;
-	if (head && pkt.kind != VMPT_PT_PSB)
+	if (head && vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP)
 		e->c.last_ip = vmpt_flow_ip_at(e->data + at, e->c.last_ip);
 	else if (!head && vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
 		e->c.last_ip =

@@ -18,6 +18,9 @@ struct vmpt_flow {
 	u64 slice_end;
 	u64 lost_end; /* bytes up to here are lost, but for packets that are found in them */
 	bool done;
+	bool counted; /* counts of blocks and .counts are of all that was decoded */
+	struct vmpt_flow_counts *counts; /* by space */
+	size_t counts_room;
 	/* What is being returned. */
 	size_t result;
 	u32 unit;
@@ -132,6 +135,7 @@ void vmpt_flow_close(struct vmpt_flow *flow)
 		vmpt_splitter_close(flow->splitter);
 	engine_close(&flow->engine);
 	free(flow->blocks);
+	free(flow->counts);
 	free(flow);
 }
 
@@ -220,6 +224,7 @@ static int decode(struct vmpt_flow *f)
 	struct engine *e = &f->engine;
 	int ret;
 
+	f->counted = false;
 	while (!e->result_count && !f->done) {
 		if (e->c.at >= f->slice_end) {
 			ret = slice_next(f);
@@ -245,33 +250,55 @@ static int decode(struct vmpt_flow *f)
 
 /* ---- returning ---- */
 
-static int put_node(struct vmpt_flow *f, u32 id, u32 keep)
+static int put(struct vmpt_flow *f, const u32 *blocks, size_t count)
 {
-	const struct engine *e = &f->engine;
-	const struct node *n = &e->nodes[id];
-
-	if (!keep)
-		return 0;
-	if (vmpt_reserve(&f->blocks, &f->block_room, f->block_count + keep))
+	if (f->block_count + count > f->block_room &&
+	    vmpt_reserve(&f->blocks, &f->block_room, f->block_count + count))
 		return -VMPT_E_NOMEM;
-	memcpy(f->blocks + f->block_count, e->lists + n->list, keep * sizeof(u32));
-	f->block_count += keep;
+	if (count)
+		memcpy(f->blocks + f->block_count, blocks, count * sizeof(*blocks));
+	f->block_count += count;
 	return 0;
+}
+
+/* Keep the last @count blocks as those of @p. */
+static void keep_flat(struct vmpt_flow *f, struct path *p, size_t count)
+{
+	struct engine *e = &f->engine;
+	size_t room = e->flat_room;
+
+	if (!count || e->flat_count + count > NONE ||
+	    vmpt_reserve(&e->flats, &e->flat_room, e->flat_count + count))
+		return;
+	vmpt_flow_memory(e, room * sizeof(*e->flats), e->flat_room * sizeof(*e->flats));
+	memcpy(e->flats + e->flat_count, f->blocks + f->block_count - count,
+	       count * sizeof(*e->flats));
+	p->flat = (u32)e->flat_count;
+	p->flat_count = (u32)count;
+	e->flat_count += count;
 }
 
 static int put_unit(struct vmpt_flow *f, u32 unit)
 {
 	const struct engine *e = &f->engine;
-	const struct path *p;
+	size_t before = f->block_count;
+	const struct node *n;
+	struct path *p;
 	int ret = 0;
 	u32 i;
 
-	if (!(unit & UNIT_PATH))
-		return put_node(f, unit, e->nodes[unit].count);
+	if (!(unit & UNIT_PATH)) {
+		n = &e->nodes[unit];
+		return put(f, e->lists + n->list, n->count);
+	}
 	p = &e->paths[unit & ~UNIT_PATH];
+	if (p->flat_count)
+		return put(f, e->flats + p->flat, p->flat_count);
 	/* Paths in paths are one deep. */
 	for (i = 0; i < p->count && !ret; i++)
 		ret = put_unit(f, e->lists[p->list + i]);
+	if (!ret)
+		keep_flat(f, p, f->block_count - before);
 	return ret;
 }
 
@@ -380,13 +407,32 @@ static void count_block(struct vmpt_flow_counts *counts, const struct block *b)
 		counts->calls += b->whole;
 }
 
-/* The current node counts as executed; what is not sure of it is not said here. */
+/* The current node counts as executed: what was not is taken back when it is left. */
+static void count(struct vmpt_flow *f)
+{
+	struct engine *e = &f->engine;
+	size_t i;
+
+	if (f->counted)
+		return;
+	vmpt_flow_spread(e);
+	if (vmpt_reserve(&f->counts, &f->counts_room, e->space_count))
+		return;
+	f->counted = true;
+	if (e->space_count)
+		memset(f->counts, 0, e->space_count * sizeof(*f->counts));
+	for (i = 0; i < e->block_count; i++)
+		count_block(&f->counts[e->block[i].space], &e->block[i]);
+	for (i = 0; i < e->space_count; i++)
+		memcpy(f->counts[i].gaps, e->space[i].gaps, sizeof(e->space[i].gaps));
+}
+
 void vmpt_flow_total(struct vmpt_flow *flow, struct vmpt_flow_counts *counts, u64 *hash)
 {
 	struct engine *e = &flow->engine;
 	size_t i;
 
-	vmpt_flow_spread(e);
+	count(flow);
 	memset(counts, 0, sizeof(*counts));
 	for (i = 0; i < e->block_count; i++)
 		count_block(counts, &e->block[i]);
@@ -403,18 +449,14 @@ u32 vmpt_flow_spaces(const struct vmpt_flow *flow)
 void vmpt_flow_space(struct vmpt_flow *flow, u32 i, struct vmpt_space *space,
 		     struct vmpt_flow_counts *counts)
 {
-	struct engine *e = &flow->engine;
-	size_t n;
-
-	*space = e->space[i].id;
+	*space = flow->engine.space[i].id;
 	if (!counts)
 		return;
-	vmpt_flow_spread(e);
-	memset(counts, 0, sizeof(*counts));
-	for (n = 0; n < e->block_count; n++)
-		if (e->block[n].space == i)
-			count_block(counts, &e->block[n]);
-	memcpy(counts->gaps, e->space[i].gaps, sizeof(e->gaps));
+	count(flow);
+	if (flow->counted)
+		*counts = flow->counts[i];
+	else
+		memset(counts, 0, sizeof(*counts)); /* out of memory */
 }
 
 u32 vmpt_flow_blocks(const struct vmpt_flow *flow)
@@ -424,7 +466,7 @@ u32 vmpt_flow_blocks(const struct vmpt_flow *flow)
 
 void vmpt_flow_executed(struct vmpt_flow *flow, u32 id, u64 *whole, u64 *instructions)
 {
-	vmpt_flow_spread(&flow->engine);
+	count(flow);
 	*whole = flow->engine.block[id].whole;
 	*instructions = flow->engine.block[id].partial;
 }

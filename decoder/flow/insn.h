@@ -39,8 +39,8 @@ struct vmpt_insn {
 
 /* Results of vmpt_insn_read() */
 #define VMPT_INSN_OK	  1
-#define VMPT_INSN_MORE	  0  /* the bytes end before the instruction does */
-#define VMPT_INSN_INVALID -1 /* no instruction of this mode */
+#define VMPT_INSN_MORE	  0    /* the bytes end before the instruction does */
+#define VMPT_INSN_INVALID (-1) /* no instruction of this mode */
 
 /*
  * Read the instruction at @bytes, of which @n may be read and the first is at @ip. @exec: 16, 32 or

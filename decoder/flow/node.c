@@ -257,8 +257,8 @@ int vmpt_flow_tables_init(struct engine *e)
 	vmpt_flow_memory(e, 0, IPS_MIN * sizeof(*e->ips) + MEMOS_MIN * sizeof(*e->memos));
 	/* Node 0, effect 0 and path 0 are none. */
 	e->raw_seen = calloc(RAW_SEEN, sizeof(*e->raw_seen));
-	if (!e->ips || !e->memos || !e->raw_seen || nodes_room(e) ||
-	    vmpt_flow_lists_room(e, 1) || reserve(e, &e->returns, &e->return_room, 1) ||
+	if (!e->ips || !e->memos || !e->raw_seen || nodes_room(e) || vmpt_flow_lists_room(e, 1) ||
+	    reserve(e, &e->returns, &e->return_room, 1) ||
 	    reserve(e, &e->values, &e->value_room, 1) ||
 	    reserve(e, &e->effects, &e->effect_room, 1) || reserve(e, &e->paths, &e->path_room, 1))
 		return -VMPT_E_NOMEM;
@@ -283,6 +283,7 @@ void vmpt_flow_tables_free(struct engine *e)
 	free(e->node_hashes);
 	free(e->paths);
 	free(e->lists);
+	free(e->flats);
 	free(e->returns);
 	free(e->effects);
 	free(e->values);
@@ -295,11 +296,13 @@ void vmpt_flow_tables_free(struct engine *e)
 	e->node_hashes = NULL;
 	e->paths = NULL;
 	e->lists = NULL;
+	e->flats = NULL;
 	e->returns = NULL;
 	e->effects = NULL;
 	e->values = NULL;
 	e->node_count = e->node_room = e->path_count = e->path_room = 0;
 	e->ip_count = e->memo_count = e->raw_count = e->raw_mask = 0;
+	e->flat_count = e->flat_room = 0;
 	e->list_count = e->list_room = e->return_count = e->return_room = 0;
 	e->effect_count = e->effect_room = e->value_count = e->value_room = 0;
 	e->memory = 0;
