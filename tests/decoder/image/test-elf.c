@@ -290,7 +290,7 @@ START_TEST(files_of_others_are_refused)
 	ck_assert_int_eq(vmpt_image_open(&image, test_dir_file("arm", d.data, d.size), NULL, &diag),
 			 -VMPT_E_UNSUPPORTED);
 	free(d.data);
-	dump_elf(&d, ET_REL, EM_X86_64, false, NULL, 0, NULL);
+	dump_elf(&d, ET_REL, EM_X86_64, false, &s, 0, NULL);
 	ck_assert_int_eq(vmpt_image_open(&image, test_dir_file("o", d.data, d.size), NULL, &diag),
 			 -VMPT_E_FORMAT);
 	ck_assert_ptr_nonnull(strstr(diag.text, "object file"));
