@@ -20,6 +20,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Bytes of a page, whatever the size of the pages that tables map. */
 #define VMPT_PAGE 4096u
 
 /* A page's bytes. The memory is the image's, valid until it is closed. */
@@ -40,14 +41,14 @@ static inline bool vmpt_page_knows(const struct vmpt_page *page, unsigned int n)
 /* An address space, as PT shows it. */
 struct vmpt_space {
 	struct vmpt_owner owner; /* .sure and .concealed are ignored */
-	u64 cr3;     /* as PIP has it (SDM 3 33.4.2.16): bits 4:0 are 0; 0 with no_cr3 */
-	bool no_cr3; /* no PIP was seen */
-	u8 exec;     /* 16, 32 or 64: MODE.Exec (33.4.2.8) */
+	u64 cr3;		 /* as PIP has it (SDM 3 33.4.2.7): bits 4:0 are 0; 0 with no_cr3 */
+	bool no_cr3;		 /* no PIP was seen */
+	u8 exec;		 /* 16, 32 or 64: MODE.Exec (33.4.2.8) */
 };
 
 /* How linear addresses are translated (SDM 3 4.1.1). */
 enum vmpt_paging {
-	VMPT_PAGING_AUTO, /* what the image says, else 4-level */
+	VMPT_PAGING_AUTO, /* not known: 4-level */
 	VMPT_PAGING_NONE, /* CR0.PG = 0: a linear address is the physical one */
 	VMPT_PAGING_32,	  /* with CR4.PSE */
 	VMPT_PAGING_PAE,
@@ -55,11 +56,19 @@ enum vmpt_paging {
 	VMPT_PAGING_5,
 };
 
+/* What a file is. */
 enum vmpt_image_kind {
 	VMPT_IMAGE_AUTO,  /* by the file's name and its first bytes */
 	VMPT_IMAGE_PAGES, /* x.addr, linear addresses of pages as u64, and x.dump, the pages */
 	VMPT_IMAGE_RAM,	  /* raw guest-physical memory, .ranges say which */
+	VMPT_IMAGE_ELF,	  /* a program, a kernel; a dump of memory; /proc/kcore */
+	VMPT_IMAGE_PERF,  /* perf.data: the files of the programs that it saw */
 	VMPT_IMAGE_BYTES, /* raw bytes at the linear address .address */
+	/* x.ranges, lines of "PHYSICAL SIZE OFFSET" (numbers of C; # begins a comment), and x.ram,
+	 * raw memory, in which they lie */
+	VMPT_IMAGE_RANGES,
+	VMPT_IMAGE_JITDUMP, /* what a just-in-time compiler wrote for perf inject */
+	VMPT_IMAGE_KINDS,   /* how many */
 };
 
 /* Where a part of a file of raw memory lies. */
@@ -70,11 +79,23 @@ struct vmpt_ram_range {
 /* All 0: everything by default. */
 struct vmpt_image_options {
 	u8 kind;   /* enum vmpt_image_kind */
-	u8 paging; /* enum vmpt_paging */
+	u8 paging; /* enum vmpt_paging, where the image does not say it */
 	bool has_address;
-	u64 address; /* linear, of a file's first byte (BYTES) or its first page */
+	/* Pages are read when they are asked for, and kept: the file is not mapped. Always so for
+	 * files in /proc. */
+	bool live;
+	/* linear, of a file's first byte (BYTES) or its first page (ELF); of PERF a process id */
+	u64 address;
 	const struct vmpt_ram_range *ranges; /* RAM; none: byte N of the file is physical N */
 	size_t range_count;
+};
+
+/* What is in an image. */
+struct vmpt_image_info {
+	u64 linear, physical; /* bytes */
+	const u64 *cr3;	      /* of the vCPUs with paging when a dump was made, if it says so */
+	size_t cr3_count;
+	u8 paging; /* enum vmpt_paging */
 };
 
 /* What became of the questions put to an image. */
@@ -89,18 +110,51 @@ struct vmpt_image_counts {
 
 struct vmpt_image;
 
-#define VMPT_IMAGE_ABI                                                            \
-	VMPT_ABI4(struct vmpt_page, struct vmpt_space, struct vmpt_image_options, \
-		  struct vmpt_image_counts)
+/* The interface of this header: see VMPT_ABI_VERSION. */
+#define VMPT_IMAGE_ABI                                                                         \
+	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_page, struct vmpt_space, struct vmpt_image_options, \
+			       struct vmpt_image_info),                                        \
+		     struct vmpt_image_counts)
 
 /*
  * Open the image at @path; @options may be NULL. Returns 0, or a negative error with @diag filled
- * (may be NULL).
+ * (may be NULL). With 0 its text is empty, or says what could not be read of the file.
+ *
+ * An ELF file that is no dump has its segments at their addresses, moved by as much as .address is
+ * from the first one's page; what only takes memory (.bss) is not known. A dump has guest-physical
+ * memory, with the paging mode of its vCPUs (QEMU's notes) or of Linux (VMCOREINFO), or a kernel's
+ * view, or both.
+ *
+ * A perf.data names the files that processes mapped to execute (MMAP2): ELF files of this machine
+ * are mapped in their places, of the process .address or of all; of two at one place the one mapped
+ * last. A file that is missing, or has another build id than perf saw, is left out; the text says
+ * how many.
  */
 int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 			const struct vmpt_image_options *options, struct vmpt_diag *diag, u64 abi);
 #define vmpt_image_open(image, path, options, diag) \
 	vmpt_image_open_abi(image, path, options, diag, VMPT_IMAGE_ABI)
+
+/* Physical memory that a program has, or reads in a way of its own. */
+struct vmpt_image_source {
+	/*
+	 * Fill the page at @physical. 1, 0: there is no such page, or a negative error. Called by
+	 * one thread at a time; what it gave is kept.
+	 */
+	int (*physical)(void *opaque, u64 physical, u8 bytes[VMPT_PAGE]);
+	void (*close)(void *opaque); /* with the image; may be NULL */
+	void *opaque;
+	u8 paging; /* enum vmpt_paging */
+};
+/*
+ * Make an image of @source; of @options, which may be NULL, only .paging is used. 0, or a negative
+ * error: then .close was not called.
+ */
+int vmpt_image_make_abi(struct vmpt_image **image, const struct vmpt_image_source *source,
+			const struct vmpt_image_options *options, u64 abi);
+#define vmpt_image_make(image, source, options) \
+	vmpt_image_make_abi(image, source, options, VMPT_IMAGE_ABI)
+
 /* @image may be NULL. Its pages are gone then. */
 void vmpt_image_close(struct vmpt_image *image);
 
@@ -108,8 +162,10 @@ void vmpt_image_close(struct vmpt_image *image);
  * The page at the linear address @linear, a multiple of VMPT_PAGE, of @space. An image of physical
  * memory walks the page tables at CR3 (SDM 3 4.3 to 4.5), in real mode and without a CR3 the linear
  * address is the physical one; one of linear memory has the page in every space that it is asked
- * for. @nth: 0; if the image has several versions of a page, the others are 1, 2, ...: the latest
- * is 0. Returns 1 with @page filled, 0 if the image has no such page, or a negative error.
+ * for. One of both (/proc/kcore, dump-guest-memory with paging) gives the upper half by linear
+ * address, the lower half by the page tables if CR3 is known. @nth: 0; if the image has several
+ * versions of a page, the others are 1, 2, ...: the latest is 0. Returns 1 with @page filled, 0 if
+ * the image has no such page, or a negative error.
  */
 int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 		    unsigned int nth, struct vmpt_page *page);
@@ -121,6 +177,8 @@ int vmpt_image_physical(struct vmpt_image *image, u64 physical, struct vmpt_page
  */
 int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 			 u64 *physical);
+/* Its memory is the image's. */
+void vmpt_image_info(const struct vmpt_image *image, struct vmpt_image_info *info);
 /* What was asked so far. */
 void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *counts);
 
@@ -128,6 +186,7 @@ void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *count
 
 struct vmpt_code;
 
+/* A new one without images. 0 or a negative error. */
 int vmpt_code_new_abi(struct vmpt_code **code, u64 abi);
 #define vmpt_code_new(code) vmpt_code_new_abi(code, VMPT_IMAGE_ABI)
 /* @code may be NULL. Its images stay open: they are the caller's. */
@@ -144,8 +203,9 @@ int vmpt_code_add(struct vmpt_code *code, const struct vmpt_owner *owner, const 
 /*
  * The page at @linear of @space, @nth 0: of the first image that has it; 1, 2, ...: the next ones
  * whose bytes or known bytes differ from all before. A page may lack the bytes that a caller wants
- * where the next one has them. At most VMPT_CODE_VERSIONS pages. Returns 1, 0 if there is no such
- * page, or a negative error.
+ * where the next one has them. Spaces that translate @linear to the same page of an image get the
+ * same .bytes: they may share what is made of it. At most VMPT_CODE_VERSIONS pages. Returns 1, 0 if
+ * there is no such page, or a negative error.
  */
 #define VMPT_CODE_VERSIONS 16u
 int vmpt_code_page(struct vmpt_code *code, const struct vmpt_space *space, u64 linear,

@@ -2,30 +2,27 @@
 /* Images: opening and closing, and pages from extents; see vmpt-image.h. */
 #include "decoder/image/image.h"
 
-/* Hand over @map. */
-static int take_file(struct vmpt_image *image, struct vmpt_map *map, struct vmpt_diag *diag)
-{
-	if (vmpt_grow(&image->files, image->file_count)) {
-		vmpt_map_close(map);
-		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
-	}
-	image->files[image->file_count] = *map;
-	return (int)image->file_count++;
-}
-
-int image_add_file(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
-{
-	struct vmpt_map map;
-	int ret = vmpt_map_open(&map, path, diag);
-
-	return ret ? ret : take_file(image, &map, diag);
-}
-
 static bool ends_with(const char *path, const char *end)
 {
 	size_t n = path ? strlen(path) : 0, m = strlen(end);
 
 	return n >= m && !strcmp(path + n - m, end);
+}
+
+static u8 find_kind(const struct vmpt_image *image, const char *path,
+		    const struct vmpt_image_options *o)
+{
+	if (ends_with(path, ".addr"))
+		return VMPT_IMAGE_PAGES;
+	if (ends_with(path, ".ranges"))
+		return VMPT_IMAGE_RANGES;
+	if (vmpt_image_is_elf(&image->files[0].map))
+		return VMPT_IMAGE_ELF;
+	if (vmpt_perf_is(image->files[0].map.data, image->files[0].map.size))
+		return VMPT_IMAGE_PERF;
+	if (vmpt_image_is_jitdump(&image->files[0].map))
+		return VMPT_IMAGE_JITDUMP;
+	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
 }
 
 static int read_image(struct vmpt_image *image, const char *path,
@@ -34,16 +31,22 @@ static int read_image(struct vmpt_image *image, const char *path,
 	u8 kind = o->kind;
 
 	if (kind == VMPT_IMAGE_AUTO)
-		kind = ends_with(path, ".addr") ? VMPT_IMAGE_PAGES
-		       : o->has_address		? VMPT_IMAGE_BYTES
-						: VMPT_IMAGE_RAM;
+		kind = find_kind(image, path, o);
 	switch (kind) {
 	case VMPT_IMAGE_PAGES:
-		return image_read_pages(image, path, diag);
+		return vmpt_image_read_pages(image, path, diag);
+	case VMPT_IMAGE_ELF:
+		return vmpt_image_read_elf(image, o, diag);
+	case VMPT_IMAGE_PERF:
+		return vmpt_image_read_perf(image, o, diag);
 	case VMPT_IMAGE_RAM:
-		return image_read_ram(image, o, diag);
+		return vmpt_image_read_ram(image, o, diag);
+	case VMPT_IMAGE_JITDUMP:
+		return vmpt_image_read_jitdump(image, diag);
+	case VMPT_IMAGE_RANGES:
+		return vmpt_image_read_ranges(image, path, diag);
 	case VMPT_IMAGE_BYTES:
-		return image_read_bytes(image, o, diag);
+		return vmpt_image_read_bytes(image, o, diag);
 	default:
 		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0, "no kind of image: %u", kind);
 	}
@@ -53,17 +56,15 @@ static int read_image(struct vmpt_image *image, const char *path,
 static int finish(struct vmpt_image *image, const struct vmpt_image_options *o,
 		  struct vmpt_diag *diag)
 {
-	if (extents_finish(&image->linear) || extents_finish(&image->physical))
+	if (vmpt_extents_finish(&image->linear) || vmpt_extents_finish(&image->physical))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
-	if (o->paging != VMPT_PAGING_AUTO)
-		image->paging = o->paging;
-	else if (image->paging == VMPT_PAGING_AUTO)
-		image->paging = VMPT_PAGING_4;
+	if (image->paging == VMPT_PAGING_AUTO)
+		image->paging = o->paging != VMPT_PAGING_AUTO ? o->paging : VMPT_PAGING_4;
 	return 0;
 }
 
-/* The files are open: @count maps, or those at @path. */
-static int open_image(struct vmpt_image **out, const char *path, struct vmpt_map *maps,
+/* Of the file at @path, or of those in memory. */
+static int open_image(struct vmpt_image **out, const char *path, const struct vmpt_file *files,
 		      size_t count, const struct vmpt_image_options *options,
 		      struct vmpt_diag *diag)
 {
@@ -83,9 +84,14 @@ static int open_image(struct vmpt_image **out, const char *path, struct vmpt_map
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	pthread_mutex_init(&image->lock, NULL);
 	if (path)
-		ret = image_add_file(image, path, diag);
-	for (i = 0; i < count && ret >= 0; i++)
-		ret = take_file(image, &maps[i], diag);
+		ret = vmpt_image_add_file(image, path, options->live, diag);
+	for (i = 0; i < count && ret >= 0; i++) {
+		struct image_file f = { .map = { .data = files[i].data, .size = files[i].size },
+					.fd = -1,
+					.size = files[i].size };
+
+		ret = vmpt_image_take_file(image, &f, diag);
+	}
 	if (ret >= 0)
 		ret = read_image(image, path, options, diag);
 	if (!ret)
@@ -105,28 +111,45 @@ int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 	return open_image(image, path, NULL, 0, options, diag);
 }
 
+int vmpt_image_make_abi(struct vmpt_image **out, const struct vmpt_image_source *source,
+			const struct vmpt_image_options *options, u64 abi)
+{
+	static const struct vmpt_image_options none;
+	struct vmpt_image *image;
+
+	if (abi != VMPT_IMAGE_ABI)
+		return -VMPT_E_VERSION;
+	if (!source->physical || source->paging > VMPT_PAGING_5 ||
+	    (options && options->paging > VMPT_PAGING_5))
+		return -VMPT_E_INVAL;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return -VMPT_E_NOMEM;
+	pthread_mutex_init(&image->lock, NULL);
+	image->source = *source;
+	image->paging = source->paging;
+	*out = image;
+	return finish(image, options ? options : &none, NULL);
+}
+
 int vmpt_image_open_memory(struct vmpt_image **image, const struct vmpt_file *files, size_t count,
 			   const struct vmpt_image_options *options, struct vmpt_diag *diag)
 {
-	struct vmpt_map maps[2];
-	size_t i;
-
-	if (!count || count > VMPT_ARRAY_SIZE(maps))
-		return -VMPT_E_INVAL;
-	for (i = 0; i < count; i++)
-		maps[i] = (struct vmpt_map){ .data = files[i].data, .size = files[i].size };
-	return open_image(image, NULL, maps, count, options, diag);
+	return open_image(image, NULL, files, count, options, diag);
 }
 
 void vmpt_image_close(struct vmpt_image *image)
 {
 	if (!image)
 		return;
+	if (image->source.close)
+		image->source.close(image->source.opaque);
 	while (image->file_count)
-		vmpt_map_close(&image->files[--image->file_count]);
+		vmpt_image_file_close(&image->files[--image->file_count]);
 	while (image->made_count)
 		free(image->made[--image->made_count]);
 	free(image->files);
+	free(image->cr3);
 	free(image->made);
 	vmpt_hash_free(&image->made_hash);
 	free(image->linear.list);
@@ -141,79 +164,118 @@ void vmpt_image_close(struct vmpt_image *image)
 static void fill(const struct vmpt_image *image, const struct extents *e, size_t i, u64 at,
 		 struct made_page *made)
 {
-	unsigned int n, known = 0;
+	size_t n, known = 0;
 
 	for (; i < e->count && (e->list[i].at < at || e->list[i].at - at < VMPT_PAGE); i++) {
 		const struct extent *x = &e->list[i];
 		u64 skip = at > x->at ? at - x->at : 0;
-		unsigned int to = x->at > at ? (unsigned int)(x->at - at) : 0;
+		size_t to = x->at > at ? x->at - at : 0;
 		u64 size = x->size - skip;
 
 		if (size > VMPT_PAGE - to)
 			size = VMPT_PAGE - to;
-		memcpy(made->bytes + to, image->files[x->file].data + x->offset + skip, size);
+		size = vmpt_image_file_read(&image->files[x->file], x->offset + skip,
+					    made->bytes + to, size);
 		for (n = to; n < to + size; n++)
 			made->valid[n / 64] |= 1ULL << n % 64;
-		known += (unsigned int)size;
+		known += size;
 	}
 	made->whole = known == VMPT_PAGE;
 }
 
-/* The page at @at, of which the extents from @i on have some bytes, from those that are made. */
-static int made_page(struct vmpt_image *image, enum page_of of, size_t i, u64 at,
-		     struct vmpt_page *page)
+static struct made_page *find_made(const struct vmpt_image *image, u64 key, u64 hash)
+{
+	u32 n = vmpt_hash_find(&image->made_hash, hash, k, image->made[k]->key == key);
+
+	return n == VMPT_HASH_NONE ? NULL : image->made[n];
+}
+
+/* Fill @made: 1, 0, or a negative error. */
+static int make_page(struct vmpt_image *image, enum page_of of, u64 at, struct made_page *made)
 {
 	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
-	u64 key = at | of, hash = vmpt_mix64(key);
-	u32 n = vmpt_hash_find(&image->made_hash, hash, k, image->made[k]->key == key);
-	struct made_page *made;
 
-	if (n == VMPT_HASH_NONE) {
-		n = (u32)image->made_count;
+	made->whole = true;
+	if (image->source.physical)
+		return image->source.physical(image->source.opaque, at, made->bytes);
+	fill(image, e, vmpt_extents_find(e, at), at, made);
+	return 1;
+}
+
+/* A page that is no page of a map. */
+static int made_page(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
+{
+	u64 key = at | of, hash = vmpt_mix64(key);
+	struct made_page *made = find_made(image, key, hash);
+	int ret;
+
+	if (!made) {
 		made = calloc(1, sizeof(*made));
-		if (!made || vmpt_grow(&image->made, image->made_count) ||
-		    vmpt_hash_add(&image->made_hash, hash, n)) {
+		ret = made ? make_page(image, of, at, made) : -VMPT_E_NOMEM;
+		if (ret <= 0) {
+			free(made);
+			return ret;
+		}
+		made->key = key;
+		if (vmpt_grow(&image->made, image->made_count) ||
+		    vmpt_hash_add(&image->made_hash, hash, (u32)image->made_count)) {
 			free(made);
 			return -VMPT_E_NOMEM;
 		}
-		made->key = key;
-		fill(image, e, i, at, made);
 		image->made[image->made_count++] = made;
 	}
-	made = image->made[n];
 	page->bytes = made->bytes;
 	page->valid = made->whole ? NULL : made->valid;
 	return 1;
 }
 
-int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
+static bool has_physical(const struct vmpt_image *image)
+{
+	return image->physical.count || image->source.physical;
+}
+
+int vmpt_image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
 {
 	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
-	size_t i = extents_find(e, at);
-	const struct extent *x = &e->list[i];
+	size_t i = vmpt_extents_find(e, at);
+	const struct image_file *f;
+	const struct extent *x;
 
 	*page = (struct vmpt_page){ .to = ~0ULL };
-	if (i == e->count || (x->at > at && x->at - at >= VMPT_PAGE))
+	if (of == PAGE_PHYSICAL && image->source.physical)
+		return made_page(image, of, at, page);
+	if (i == e->count)
 		return 0;
-	if (x->at > at || x->size - (at - x->at) < VMPT_PAGE)
-		return made_page(image, of, i, at, page);
-	page->bytes = image->files[x->file].data + x->offset + (at - x->at);
+	x = &e->list[i];
+	if (x->at > at && x->at - at >= VMPT_PAGE)
+		return 0;
+	f = &image->files[x->file];
+	if (f->fd >= 0 || x->at > at || x->size - (at - x->at) < VMPT_PAGE)
+		return made_page(image, of, at, page);
+	page->bytes = f->map.data + x->offset + (at - x->at);
 	return 1;
 }
 
+/*
+ * What an image of both kinds of memory has by linear address is a kernel's view (/proc/kcore), or
+ * that of the process that ran on a vCPU (dump-guest-memory with paging): the upper half is good in
+ * every space, the lower half is used only where no page tables can be walked.
+ */
 static int find_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 		     struct vmpt_page *page)
 {
 	u64 physical;
-	int ret = image_page_at(image, PAGE_LINEAR, linear, page);
+	int ret = 0;
 
-	if (ret || !image->physical.count) {
+	if (!has_physical(image) || space->no_cr3 || linear >> 63)
+		ret = vmpt_image_page_at(image, PAGE_LINEAR, linear, page);
+	if (ret || !has_physical(image)) {
 		image->counts.absent += !ret;
 		return ret;
 	}
-	if (!image_walk(image, space, linear, &physical))
+	if (!vmpt_image_walk(image, space, linear, &physical))
 		return 0;
-	ret = image_page_at(image, PAGE_PHYSICAL, physical, page);
+	ret = vmpt_image_page_at(image, PAGE_PHYSICAL, physical, page);
 	image->counts.no_memory += !ret;
 	return ret;
 }
@@ -241,7 +303,7 @@ int vmpt_image_physical(struct vmpt_image *image, u64 physical, struct vmpt_page
 	if (physical % VMPT_PAGE)
 		return -VMPT_E_INVAL;
 	pthread_mutex_lock(&image->lock);
-	ret = image_page_at(image, PAGE_PHYSICAL, physical, page);
+	ret = vmpt_image_page_at(image, PAGE_PHYSICAL, physical, page);
 	image->counts.found += ret > 0;
 	image->counts.absent += !ret;
 	pthread_mutex_unlock(&image->lock);
@@ -254,14 +316,27 @@ int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *spac
 	struct vmpt_image_counts counts;
 	int ret = 0;
 
-	if (!image->physical.count)
+	if (!has_physical(image))
 		return 0;
 	pthread_mutex_lock(&image->lock);
 	counts = image->counts;
-	ret = image_walk(image, space, linear, physical);
+	ret = vmpt_image_walk(image, space, linear, physical);
 	image->counts = counts;
 	pthread_mutex_unlock(&image->lock);
 	return ret;
+}
+
+void vmpt_image_info(const struct vmpt_image *image, struct vmpt_image_info *info)
+{
+	size_t i;
+
+	*info = (struct vmpt_image_info){ .paging = image->paging,
+					  .cr3 = image->cr3,
+					  .cr3_count = image->cr3_count };
+	for (i = 0; i < image->linear.count; i++)
+		info->linear += image->linear.list[i].size;
+	for (i = 0; i < image->physical.count; i++)
+		info->physical += image->physical.list[i].size;
 }
 
 void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *counts)

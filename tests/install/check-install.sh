@@ -83,6 +83,8 @@ cat >newer.c <<'END'
 #include <vmpt/decode.h>
 #include <vmpt/events.h>
 #include <vmpt/extract.h>
+#include <vmpt/flow.h>
+#include <vmpt/image.h>
 #include <vmpt/model-rtit.h>
 #include <vmpt/model.h>
 #include <vmpt/parts.h>
@@ -112,6 +114,9 @@ int main(void)
 	struct vmpt_clocks *clocks = (void *)&vcpu;
 	struct vmpt_names *names = (void *)&vcpu;
 	struct vmpt_timeline *timeline = (void *)&vcpu;
+	struct vmpt_image *image = (void *)&vcpu;
+	struct vmpt_code *code = (void *)&vcpu;
+	struct vmpt_flow *flow = (void *)&vcpu;
 	struct vmpt_conformance_ops ops = { 0 };
 	struct vmpt_caps caps;
 
@@ -130,7 +135,12 @@ int main(void)
 	REFUSED(vmpt_clocks_open(&clocks, NULL, 0, NULL));
 	REFUSED(vmpt_names_open(&names, NULL));
 	REFUSED(vmpt_timeline_open(&timeline, NULL, NULL, 0, NULL));
-	return wrong || memcmp(&vcpu, &zero, sizeof(vcpu)) || trace != (void *)&vcpu ||
+	REFUSED(vmpt_image_open(&image, "/dev/null", NULL, NULL));
+	REFUSED(vmpt_image_make(&image, NULL, NULL));
+	REFUSED(vmpt_code_new(&code));
+	REFUSED(vmpt_flow_open(&flow, NULL, NULL, NULL));
+	return wrong || image != (void *)&vcpu || code != (void *)&vcpu || flow != (void *)&vcpu ||
+	       memcmp(&vcpu, &zero, sizeof(vcpu)) || trace != (void *)&vcpu ||
 	       dec != (void *)&vcpu || clocks != (void *)&vcpu || names != (void *)&vcpu ||
 	       timeline != (void *)&vcpu || !strstr(vmpt_strerror(-VMPT_E_VERSION), "version");
 }
