@@ -176,22 +176,29 @@ for lib in vmpt:vmm-lib vmpt-model:model vmpt-decode:decoder vmpt-arch:arch; do
 done
 
 # The examples, built as a reader would: example NAME PACKAGES FILE... in the folder shared/, linked with
-# what is in their folder, and in static/ without a shared library. Those of decode in C++, too.
+# what is in their folder, and in static/ without a shared library of ours; those of decode in C++, too, and
+# with a shared Zydis, since Debian has no other.
 case $VMPT_CC in
 *clang*) cxx=clang++ ;;
 *) cxx=g++ ;;
 esac
 example()
 {
-	local program=$1 files=()
+	local program=$1 files=() alone
 
 	for file in "${@:3}"; do
 		files+=("$VMPT_ROOT/examples/$file")
 	done
 	check "$program is built" $VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS -I "$VMPT_ROOT/examples/vmm" $cflags \
 		"${files[@]}" $(tell --libs $2) -o "shared/$program"
+	case $2 in
+	vmpt-decode) alone=-Wl,--as-needed ;;
+	*) alone=-static ;;
+	esac
 	check "$program is built, static" $VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS -I "$VMPT_ROOT/examples/vmm" \
-		$cflags -static "${files[@]}" $(tell --static --libs $2) -o "static/$program"
+		$cflags $alone "${files[@]}" $(tell --static --libs $2 | sed 's/-l\(vmpt[a-z-]*\)/-l:lib\1.a/g') \
+		-o "static/$program"
+	check "$program needs no library of ours" [ "$(objdump -p "static/$program" | grep -c 'NEEDED.*vmpt')" = 0 ]
 	[ "$2" != vmpt-decode ] || check "$program is built, C++" $cxx -x c++ -std=c++17 -Wall -Wextra -Werror \
 		$VMPT_CFLAGS $cflags "${files[@]}" $(tell --libs $2) -o "cxx/$program"
 }
