@@ -186,12 +186,14 @@ static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 
 void flow_block(unsigned int index, void *user)
 {
-	const struct block *block = user;
+	struct block *block = user;
 	struct vcpu *vcpu = block->plugin->vcpu[index];
 
 	if (!flow_begin(vcpu))
 		return;
 	block_begins(vcpu, block);
+	if (vcpu->seen)
+		code_runs(vcpu, block, block->start + vcpu->delta);
 	flow_done(vcpu);
 }
 
@@ -215,7 +217,7 @@ static struct truth_state state_now(const struct vcpu *vcpu)
 
 void flow_block_truth(unsigned int index, void *user)
 {
-	const struct block *block = user;
+	struct block *block = user;
 	struct vcpu *vcpu = block->plugin->vcpu[index];
 	u64 ip, progress = vcpu->hot->progress;
 	struct truth_state state;
@@ -224,6 +226,8 @@ void flow_block_truth(unsigned int index, void *user)
 		return;
 	vcpu->hot->progress = 0;
 	block_begins(vcpu, block);
+	if (vcpu->seen)
+		code_runs(vcpu, block, block->start + vcpu->delta);
 	progress -= vcpu->undone;
 	vcpu->undone = false;
 	/* The truth is RIP for every block, not the flow's idea of it. */

@@ -24,6 +24,8 @@
 /* Maximum number of vCPUs. */
 #define VCPUS 256U
 
+struct code;
+struct code_seen;
 struct host_view;
 struct host_vcpu;
 struct guest_view;
@@ -101,8 +103,10 @@ struct vcpu {
 	struct host_vcpu *host;
 	struct guest_vcpu *guest;
 	struct truth *truth;
-	u64 astray;    /* blocks that began where no branch or event led */
-	u64 misplaced; /* with a truth file: blocks at another address than the flow's */
+	struct code_seen *seen; /* CODE_SEEN of them; NULL: there is no code stream */
+	u64 code_records;	/* of it, when the last run was noted there */
+	u64 astray;		/* blocks that began where no branch or event led */
+	u64 misplaced;		/* with a truth file: blocks at another address than the flow's */
 };
 
 struct plugin {
@@ -113,6 +117,7 @@ struct plugin {
 	struct clock clock;
 	struct vcpu *vcpu[VCPUS];
 	struct truth *truth[VCPUS]; /* of vCPUs that do not run yet */
+	struct code *code;	    /* NULL: there is no code stream */
 	struct host_view *host;	    /* NULL: that view is off */
 	struct guest_view *guest;   /* NULL: that view is off */
 	const struct host_ops *host_ops;
