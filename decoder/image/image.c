@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Images: opening and closing, and pages from extents; see vmpt-image.h. */
+#include "decoder/image/image.h"
+
+static bool ends_with(const char *path, const char *end)
+{
+	size_t n = path ? strlen(path) : 0, m = strlen(end);
+
+	return n >= m && !strcmp(path + n - m, end);
+}
+
+static u8 find_kind(const struct vmpt_image *image, const char *path,
+		    const struct vmpt_image_options *o)
+{
+	if (ends_with(path, ".addr"))
+		return VMPT_IMAGE_PAGES;
+	if (image_is_elf(&image->files[0].map))
+		return VMPT_IMAGE_ELF;
+	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
+}
+
+static int read_image(struct vmpt_image *image, const char *path,
+		      const struct vmpt_image_options *o, struct vmpt_diag *diag)
+{
+	u8 kind = o->kind;
+
+	if (kind == VMPT_IMAGE_AUTO)
+		kind = find_kind(image, path, o);
+	switch (kind) {
+	case VMPT_IMAGE_PAGES:
+		return image_read_pages(image, path, diag);
+	case VMPT_IMAGE_ELF:
+		return image_read_elf(image, o, diag);
+	case VMPT_IMAGE_RAM:
+		return image_read_ram(image, o, diag);
+	case VMPT_IMAGE_BYTES:
+		return image_read_bytes(image, o, diag);
+	default:
+		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0, "no kind of image: %u", kind);
+	}
+}
+
+/* The lists are sorted once they are complete. */
+static int finish(struct vmpt_image *image, const struct vmpt_image_options *o,
+		  struct vmpt_diag *diag)
+{
+	if (extents_finish(&image->linear) || extents_finish(&image->physical))
+		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
+	if (o->paging != VMPT_PAGING_AUTO)
+		image->paging = o->paging;
+	else if (image->paging == VMPT_PAGING_AUTO)
+		image->paging = VMPT_PAGING_4;
+	return 0;
+}
+
+/* Of the file at @path, or of those in memory. */
+static int open_image(struct vmpt_image **out, const char *path, const struct vmpt_file *files,
+		      size_t count, const struct vmpt_image_options *options,
+		      struct vmpt_diag *diag)
+{
+	static const struct vmpt_image_options none;
+	struct vmpt_image *image;
+	int ret = 0;
+	size_t i;
+
+	if (diag)
+		*diag = (struct vmpt_diag){ 0 };
+	if (!options)
+		options = &none;
+	if (options->paging > VMPT_PAGING_5)
+		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0, "no paging mode: %u", options->paging);
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
+	pthread_mutex_init(&image->lock, NULL);
+	if (path)
+		ret = image_add_file(image, path, options->live, diag);
+	for (i = 0; i < count && ret >= 0; i++) {
+		struct image_file f = { .map = { .data = files[i].data, .size = files[i].size },
+					.fd = -1,
+					.size = files[i].size };
+
+		ret = image_take_file(image, &f, diag);
+	}
+	if (ret >= 0)
+		ret = read_image(image, path, options, diag);
+	if (!ret)
+		ret = finish(image, options, diag);
+	if (ret)
+		vmpt_image_close(image);
+	else
+		*out = image;
+	return ret;
+}
+
+int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
+			const struct vmpt_image_options *options, struct vmpt_diag *diag, u64 abi)
+{
+	if (abi != VMPT_IMAGE_ABI)
+		return -VMPT_E_VERSION;
+	return open_image(image, path, NULL, 0, options, diag);
+}
+
+int vmpt_image_open_memory(struct vmpt_image **image, const struct vmpt_file *files, size_t count,
+			   const struct vmpt_image_options *options, struct vmpt_diag *diag)
+{
+	return open_image(image, NULL, files, count, options, diag);
+}
+
+void vmpt_image_close(struct vmpt_image *image)
+{
+	if (!image)
+		return;
+	while (image->file_count)
+		image_file_close(&image->files[--image->file_count]);
+	while (image->made_count)
+		free(image->made[--image->made_count]);
+	free(image->files);
+	free(image->cr3);
+	free(image->made);
+	vmpt_hash_free(&image->made_hash);
+	free(image->linear.list);
+	free(image->physical.list);
+	pthread_mutex_destroy(&image->lock);
+	free(image);
+}
+
+/* ---- pages ---- */
+
+/* The bytes of the extents from @i on that lie in the page at @at. */
+static void fill(const struct vmpt_image *image, const struct extents *e, size_t i, u64 at,
+		 struct made_page *made)
+{
+	size_t n, known = 0;
+
+	for (; i < e->count && (e->list[i].at < at || e->list[i].at - at < VMPT_PAGE); i++) {
+		const struct extent *x = &e->list[i];
+		u64 skip = at > x->at ? at - x->at : 0;
+		size_t to = x->at > at ? x->at - at : 0;
+		u64 size = x->size - skip;
+
+		if (size > VMPT_PAGE - to)
+			size = VMPT_PAGE - to;
+		size = image_file_read(&image->files[x->file], x->offset + skip, made->bytes + to,
+				       size);
+		for (n = to; n < to + size; n++)
+			made->valid[n / 64] |= 1ULL << n % 64;
+		known += size;
+	}
+	made->whole = known == VMPT_PAGE;
+}
+
+/* The page at @at, of which the extents from @i on have some bytes, from those that are made. */
+static int made_page(struct vmpt_image *image, enum page_of of, size_t i, u64 at,
+		     struct vmpt_page *page)
+{
+	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
+	u64 key = at | of, hash = vmpt_mix64(key);
+	u32 n = vmpt_hash_find(&image->made_hash, hash, k, image->made[k]->key == key);
+	struct made_page *made;
+
+	if (n == VMPT_HASH_NONE) {
+		n = (u32)image->made_count;
+		made = calloc(1, sizeof(*made));
+		if (!made || vmpt_grow(&image->made, image->made_count) ||
+		    vmpt_hash_add(&image->made_hash, hash, n)) {
+			free(made);
+			return -VMPT_E_NOMEM;
+		}
+		made->key = key;
+		fill(image, e, i, at, made);
+		image->made[image->made_count++] = made;
+	}
+	made = image->made[n];
+	page->bytes = made->bytes;
+	page->valid = made->whole ? NULL : made->valid;
+	return 1;
+}
+
+int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
+{
+	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
+	size_t i = extents_find(e, at);
+	const struct extent *x = &e->list[i];
+	const struct image_file *f;
+
+	*page = (struct vmpt_page){ .to = ~0ULL };
+	if (i == e->count || (x->at > at && x->at - at >= VMPT_PAGE))
+		return 0;
+	f = &image->files[x->file];
+	if (f->fd >= 0 || x->at > at || x->size - (at - x->at) < VMPT_PAGE)
+		return made_page(image, of, i, at, page);
+	page->bytes = f->map.data + x->offset + (at - x->at);
+	return 1;
+}
+
+/*
+ * What an image of both kinds of memory has by linear address is a kernel's view (/proc/kcore), or
+ * that of the process that ran on a vCPU (dump-guest-memory with paging): the upper half is good in
+ * every space, the lower half is used only where no page tables can be walked.
+ */
+static int find_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
+		     struct vmpt_page *page)
+{
+	u64 physical;
+	int ret = 0;
+
+	if (!image->physical.count || space->no_cr3 || linear >> 63)
+		ret = image_page_at(image, PAGE_LINEAR, linear, page);
+	if (ret || !image->physical.count) {
+		image->counts.absent += !ret;
+		return ret;
+	}
+	if (!image_walk(image, space, linear, &physical))
+		return 0;
+	ret = image_page_at(image, PAGE_PHYSICAL, physical, page);
+	image->counts.no_memory += !ret;
+	return ret;
+}
+
+int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
+		    unsigned int nth, struct vmpt_page *page)
+{
+	int ret;
+
+	if (linear % VMPT_PAGE)
+		return -VMPT_E_INVAL;
+	if (nth)
+		return 0;
+	pthread_mutex_lock(&image->lock);
+	ret = find_page(image, space, linear, page);
+	image->counts.found += ret > 0;
+	pthread_mutex_unlock(&image->lock);
+	return ret;
+}
+
+int vmpt_image_physical(struct vmpt_image *image, u64 physical, struct vmpt_page *page)
+{
+	int ret;
+
+	if (physical % VMPT_PAGE)
+		return -VMPT_E_INVAL;
+	pthread_mutex_lock(&image->lock);
+	ret = image_page_at(image, PAGE_PHYSICAL, physical, page);
+	image->counts.found += ret > 0;
+	image->counts.absent += !ret;
+	pthread_mutex_unlock(&image->lock);
+	return ret;
+}
+
+int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
+			 u64 *physical)
+{
+	struct vmpt_image_counts counts;
+	int ret = 0;
+
+	if (!image->physical.count)
+		return 0;
+	pthread_mutex_lock(&image->lock);
+	counts = image->counts;
+	ret = image_walk(image, space, linear, physical);
+	image->counts = counts;
+	pthread_mutex_unlock(&image->lock);
+	return ret;
+}
+
+void vmpt_image_info(const struct vmpt_image *image, struct vmpt_image_info *info)
+{
+	size_t i;
+
+	*info = (struct vmpt_image_info){ .paging = image->paging,
+					  .cr3 = image->cr3,
+					  .cr3_count = image->cr3_count };
+	for (i = 0; i < image->linear.count; i++)
+		info->linear += image->linear.list[i].size;
+	for (i = 0; i < image->physical.count; i++)
+		info->physical += image->physical.list[i].size;
+}
+
+void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *counts)
+{
+	pthread_mutex_lock(&image->lock);
+	*counts = image->counts;
+	pthread_mutex_unlock(&image->lock);
+}
