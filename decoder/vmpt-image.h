@@ -61,6 +61,7 @@ enum vmpt_image_kind {
 	VMPT_IMAGE_RAM,	  /* raw guest-physical memory, .ranges say which */
 	VMPT_IMAGE_ELF,	  /* a program, a kernel; a dump of memory; /proc/kcore */
 	VMPT_IMAGE_BYTES, /* raw bytes at the linear address .address */
+	VMPT_IMAGE_KINDS,
 };
 
 /* Where a part of a file of raw memory lies. */

@@ -181,11 +181,14 @@ int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt
 {
 	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
 	size_t i = extents_find(e, at);
-	const struct extent *x = &e->list[i];
 	const struct image_file *f;
+	const struct extent *x;
 
 	*page = (struct vmpt_page){ .to = ~0ULL };
-	if (i == e->count || (x->at > at && x->at - at >= VMPT_PAGE))
+	if (i == e->count)
+		return 0;
+	x = &e->list[i];
+	if (x->at > at && x->at - at >= VMPT_PAGE)
 		return 0;
 	f = &image->files[x->file];
 	if (f->fd >= 0 || x->at > at || x->size - (at - x->at) < VMPT_PAGE)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The flow decoder: from packets and memory images (vmpt-image.h) to what was executed, every block
+ * of instructions, in order (docs/flow.md). Pull interface: open one stream, call vmpt_flow_next()
+ * until it returns 0, then ask for totals. Counts and the ordered hash cost less than the blocks
+ * themselves: without .blocks only gaps are returned.
+ */
+#ifndef VMPT_FLOW_H
+#define VMPT_FLOW_H
+
+#include "decoder/vmpt-image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* How RETs are followed (SDM 3 33.4.2.2). */
+enum vmpt_flow_returns {
+	/* A RET without a TIP pops a stack of 64 return addresses; each RET pops. The stack is kept
+	 * only once the trace has a RET that needs it. */
+	VMPT_FLOW_RETURNS_AUTO,
+	VMPT_FLOW_RETURNS_FOLLOW, /* the same, with a stack from the start */
+	VMPT_FLOW_RETURNS_NONE,	  /* the trace has no compressed RETs: one is impossible */
+	VMPT_FLOW_RETURNS_LIBIPT, /* as libipt 2.0.5: only compressed RETs pop. For comparisons */
+};
+
+/* Parts of the decoder that change its speed alone; tests switch them off. */
+#define VMPT_FLOW_NO_MEMO     0x01 /* runs of TNT packets are walked node by node */
+#define VMPT_FLOW_NO_RAW_MEMO 0x02 /* bytes are always parsed */
+#define VMPT_FLOW_NO_PSB_MEMO 0x04 /* PSB+ are not compared with the one before */
+
+/* All 0 is the default. */
+struct vmpt_flow_options {
+	/* For the VM tracker: headless, guest_only, host_only; and threads, also those of the flow.
+	 * The others are ignored. May be NULL. Read by vmpt_flow_open() only. */
+	const struct vmpt_options *trace;
+	/*
+	 * Bytes for tables, per thread; 0: 64 MiB. Where they are not enough the tables are thrown
+	 * away and made anew: slower, with the same result. Not in it: images, and what is
+	 * returned: a few tens of bytes for each block and address space, and each 16 KiB of the
+	 * trace.
+	 */
+	size_t memory;
+	u32 no_packet_max; /* instructions in a row without a packet; more is a gap; 0: 65,536 */
+	u8 returns;	   /* enum vmpt_flow_returns */
+	u8 off;		   /* VMPT_FLOW_NO_* */
+	bool blocks;	   /* return blocks */
+	bool by_packet;	   /* with .blocks: a batch has one packet's blocks; slow */
+	bool hash;	   /* make the ordered hash */
+	bool no_tnt; /* IA32_RTIT_CTL.DisTNT was 1 (33.3.9): no TNT packets; the flow is known from
+			each TIP up to the first conditional branch */
+};
+
+/* ---- what was executed ---- */
+
+/* How a block ends: what its last instruction is. */
+enum vmpt_flow_end {
+	VMPT_FLOW_NEXT,	    /* no branch: the next block follows (a page's end), or a gap */
+	VMPT_FLOW_COND,	    /* a conditional branch */
+	VMPT_FLOW_JMP,	    /* direct */
+	VMPT_FLOW_CALL,	    /* direct */
+	VMPT_FLOW_JMP_IND,  /* indirect */
+	VMPT_FLOW_CALL_IND, /* indirect */
+	VMPT_FLOW_RET,	    /* near */
+	VMPT_FLOW_FAR,	    /* far branches, INT n, SYSCALL, IRET, VMCALL, VMLAUNCH, ... */
+	VMPT_FLOW_MOV_CR3,
+};
+
+/* Straight code: its instructions follow each other, and only the last may be a branch. */
+struct vmpt_flow_block {
+	u64 ip;	    /* of the first instruction */
+	u64 end_ip; /* of the last one */
+	u64 next;   /* the address after it: the return address of a call */
+	u64 target; /* COND, JMP, CALL: where the branch goes */
+	u32 space;  /* index of its address space */
+	u16 instructions;
+	u8 end; /* enum vmpt_flow_end */
+};
+
+/* What a batch is. */
+enum vmpt_flow_kind { VMPT_FLOW_BLOCKS, VMPT_FLOW_GAP };
+
+/* Why the flow is not known from here on, up to the next packet that gives an IP. */
+enum vmpt_flow_reason {
+	VMPT_FLOW_NO_CODE,  /* no image has the code at .ip */
+	VMPT_FLOW_BAD_CODE, /* the bytes at .ip are no instruction */
+	/* The code at .ip does not fit the packet: it was other code then, or the trace is damaged
+	 */
+	VMPT_FLOW_IMPOSSIBLE,
+	VMPT_FLOW_ENDLESS,  /* code without an end: more than .no_packet_max instructions, or a loop
+			     */
+	VMPT_FLOW_OVERFLOW, /* an OVF: the processor lost packets (33.4.2.16) */
+	VMPT_FLOW_LOSS,	    /* bytes that are no packets, or that the recorder lost */
+	VMPT_FLOW_NO_TNT,   /* with .no_tnt: a conditional branch at .ip */
+	VMPT_FLOW_REASONS
+};
+
+struct vmpt_flow_batch {
+	u8 kind;   /* enum vmpt_flow_kind */
+	u8 reason; /* GAP: enum vmpt_flow_reason */
+	/*
+	 * BLOCKS: the packets in [offset, end) of the stream prove them; the time of a block is
+	 * between those of these two places. GAP: the packet at which the flow was lost.
+	 */
+	u64 offset, end;
+	/*
+	 * Blocks in the order of their execution, all of their instructions but for the last one's,
+	 * of which .last were executed. If that is less than it has, the next block continues there
+	 * after a PSB, or an event came. Valid until the next call.
+	 */
+	const u32 *blocks;
+	size_t count;
+	u32 last;
+	/* GAP */
+	u32 space; /* ~0: none */
+	u64 ip;	   /* 0: none */
+};
+
+struct vmpt_flow;
+
+#define VMPT_FLOW_ABI                                                            \
+	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_flow_options, struct vmpt_flow_block, \
+			       struct vmpt_flow_batch, struct vmpt_flow_counts), \
+		     struct vmpt_space)
+
+/*
+ * Open the flow of @stream, which is PT's: -VMPT_E_UNSUPPORTED for RTIT. @code may be NULL: nothing
+ * is known of the code. @stream and @code must outlive it; @options may be NULL. Returns 0,
+ * -VMPT_E_INVAL or -VMPT_E_NOMEM.
+ */
+int vmpt_flow_open_abi(struct vmpt_flow **flow, const struct vmpt_stream *stream,
+		       struct vmpt_code *code, const struct vmpt_flow_options *options, u64 abi);
+#define vmpt_flow_open(flow, stream, code, options) \
+	vmpt_flow_open_abi(flow, stream, code, options, VMPT_FLOW_ABI)
+void vmpt_flow_close(struct vmpt_flow *flow);
+
+/* The next batch. 1: @batch is filled, 0: the end, or a negative error. */
+int vmpt_flow_next(struct vmpt_flow *flow, struct vmpt_flow_batch *batch);
+
+/* Block @id, from a batch or below vmpt_flow_blocks(). */
+void vmpt_flow_block(const struct vmpt_flow *flow, u32 id, struct vmpt_flow_block *block);
+/*
+ * Its code, @size bytes at most, as decoded. Returns the number of bytes: those of the first
+ * @instructions (at most 15 each), or a negative error.
+ */
+int vmpt_flow_code(struct vmpt_flow *flow, u32 id, u8 *bytes, size_t size);
+
+/* ---- totals: of all batches returned so far ---- */
+
+struct vmpt_flow_counts {
+	u64 instructions;
+	u64 branches; /* of them: all but MOV CR3 of enum vmpt_flow_end */
+	u64 calls;    /* of the branches: near calls */
+	u64 gaps[VMPT_FLOW_REASONS];
+};
+
+/* Of the whole stream. @hash (may be NULL): the ordered hash, h * P + mix(ip) for each instruction
+ * (docs/flow.md). */
+void vmpt_flow_total(struct vmpt_flow *flow, struct vmpt_flow_counts *counts, u64 *hash);
+
+/* Address spaces, in the order in which they were first entered. */
+u32 vmpt_flow_spaces(const struct vmpt_flow *flow);
+void vmpt_flow_space(struct vmpt_flow *flow, u32 i, struct vmpt_space *space,
+		     struct vmpt_flow_counts *counts);
+
+/* Blocks: ids are below this number. */
+u32 vmpt_flow_blocks(const struct vmpt_flow *flow);
+/* How often block @id ran: completely, and how many instructions of it more. */
+void vmpt_flow_executed(struct vmpt_flow *flow, u32 id, u64 *whole, u64 *instructions);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif
