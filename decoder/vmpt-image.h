@@ -43,6 +43,11 @@ struct vmpt_space {
 	u64 cr3;     /* as PIP has it (SDM 3 33.4.2.16): bits 4:0 are 0; 0 with no_cr3 */
 	bool no_cr3; /* no PIP was seen */
 	u8 exec;     /* 16, 32 or 64: MODE.Exec (33.4.2.8) */
+	/*
+	 * Where in the trace: the host's TSC; 0: not known, the end. Of an image that has code of
+	 * several times the page that it had then is first; it is good for TSCs in [.from, .to).
+	 */
+	u64 tsc;
 };
 
 /* How linear addresses are translated (SDM 3 4.1.1). */
@@ -61,6 +66,7 @@ enum vmpt_image_kind {
 	VMPT_IMAGE_RAM,	  /* raw guest-physical memory, .ranges say which */
 	VMPT_IMAGE_ELF,	  /* a program, a kernel; a dump of memory; /proc/kcore */
 	VMPT_IMAGE_BYTES, /* raw bytes at the linear address .address */
+	VMPT_IMAGE_CODE,  /* a code stream of the QEMU plugin */
 	VMPT_IMAGE_KINDS,
 };
 
@@ -129,8 +135,9 @@ void vmpt_image_close(struct vmpt_image *image);
  * address is the physical one; one of linear memory has the page in every space that it is asked
  * for. One of both (/proc/kcore, dump-guest-memory with paging) gives the upper half by linear
  * address, the lower half by the page tables if CR3 is known. @nth: 0; if the image has several
- * versions of a page, the others are 1, 2, ...: the latest is 0. Returns 1 with @page filled, 0 if
- * the image has no such page, or a negative error.
+ * versions of a page, the others are 1, 2, ...: 0 is that of @space->tsc, or the last one, followed
+ * by the next later one, the one before, and so on. Returns 1 with @page filled, 0 if the image has
+ * no such page, or a negative error.
  */
 int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 		    unsigned int nth, struct vmpt_page *page);

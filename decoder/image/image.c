@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Images: opening and closing, and pages from extents; see vmpt-image.h. */
+#include "decoder/image/code-stream.h"
 #include "decoder/image/image.h"
 
 static bool ends_with(const char *path, const char *end)
@@ -14,6 +15,8 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 {
 	if (ends_with(path, ".addr"))
 		return VMPT_IMAGE_PAGES;
+	if (stream_is(image->files[0].map.data, image->files[0].map.size))
+		return VMPT_IMAGE_CODE;
 	if (image_is_elf(&image->files[0].map))
 		return VMPT_IMAGE_ELF;
 	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
@@ -33,6 +36,9 @@ static int read_image(struct vmpt_image *image, const char *path,
 		return image_read_elf(image, o, diag);
 	case VMPT_IMAGE_RAM:
 		return image_read_ram(image, o, diag);
+	case VMPT_IMAGE_CODE:
+		return stream_open(&image->code, image->files[0].map.data, image->files[0].map.size,
+				   diag);
 	case VMPT_IMAGE_BYTES:
 		return image_read_bytes(image, o, diag);
 	default:
@@ -115,6 +121,7 @@ void vmpt_image_close(struct vmpt_image *image)
 		image_file_close(&image->files[--image->file_count]);
 	while (image->made_count)
 		free(image->made[--image->made_count]);
+	stream_close(image->code);
 	free(image->files);
 	free(image->cr3);
 	free(image->made);
@@ -228,11 +235,15 @@ int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u6
 
 	if (linear % VMPT_PAGE)
 		return -VMPT_E_INVAL;
-	if (nth)
+	if (nth && !image->code)
 		return 0;
 	pthread_mutex_lock(&image->lock);
-	ret = find_page(image, space, linear, page);
+	if (image->code)
+		ret = stream_find(image->code, space, linear, nth, page);
+	else
+		ret = find_page(image, space, linear, page);
 	image->counts.found += ret > 0;
+	image->counts.absent += image->code && !ret && !nth;
 	pthread_mutex_unlock(&image->lock);
 	return ret;
 }
@@ -244,7 +255,8 @@ int vmpt_image_physical(struct vmpt_image *image, u64 physical, struct vmpt_page
 	if (physical % VMPT_PAGE)
 		return -VMPT_E_INVAL;
 	pthread_mutex_lock(&image->lock);
-	ret = image_page_at(image, PAGE_PHYSICAL, physical, page);
+	ret = image->code ? stream_physical(image->code, physical, page)
+			  : image_page_at(image, PAGE_PHYSICAL, physical, page);
 	image->counts.found += ret > 0;
 	image->counts.absent += !ret;
 	pthread_mutex_unlock(&image->lock);
@@ -257,11 +269,12 @@ int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *spac
 	struct vmpt_image_counts counts;
 	int ret = 0;
 
-	if (!image->physical.count)
+	if (!image->physical.count && !image->code)
 		return 0;
 	pthread_mutex_lock(&image->lock);
 	counts = image->counts;
-	ret = image_walk(image, space, linear, physical);
+	ret = image->code ? stream_translate(image->code, space, linear, physical)
+			  : image_walk(image, space, linear, physical);
 	image->counts = counts;
 	pthread_mutex_unlock(&image->lock);
 	return ret;

@@ -52,6 +52,7 @@ struct vmpt_image {
 	u64 *cr3;  /* of the vCPUs, as a dump has them */
 	size_t cr3_count;
 	pthread_mutex_t lock;
+	struct code_stream *code; /* all of it, if it is one: code-stream.h */
 	/* From here on: under the lock. */
 	struct made_page **made;
 	size_t made_count;
