@@ -208,7 +208,8 @@ static struct truth_state state_now(const struct vcpu *vcpu)
 	const struct vmpt_mode *mode = &vcpu->mode;
 	struct truth_state state = { .cr3 = mode->cr3 };
 
-	vcpu->plugin->guest_ops->state(vcpu, &state);
+	if (vcpu->plugin->guest)
+		vcpu->plugin->guest_ops->state(vcpu, &state);
 	state.flags = mode->cpl | (mode_paged(vcpu) ? TRUTH_PAGING : 0) |
 		      (mode->pae ? TRUTH_PAE : 0) | (mode_long(vcpu) ? TRUTH_LONG : 0) |
 		      (mode->cs_l ? TRUTH_CS_L : 0) | (mode->cs_d ? TRUTH_CS_D : 0);
@@ -221,6 +222,7 @@ void flow_block_truth(unsigned int index, void *user)
 	struct vcpu *vcpu = block->plugin->vcpu[index];
 	u64 ip, progress = vcpu->hot->progress;
 	struct truth_state state;
+	struct vmpt_now now;
 
 	if (!flow_begin(vcpu))
 		return;
@@ -237,6 +239,11 @@ void flow_block_truth(unsigned int index, void *user)
 	if (truth_has_states(vcpu)) {
 		state = state_now(vcpu);
 		truth_state(vcpu->truth, &state, ip);
+	}
+	if (vcpu->seen) {
+		clock_read(&vcpu->plugin->clock, &now);
+		state = state_now(vcpu);
+		truth_time(vcpu->truth, &state, now.tsc);
 	}
 	flow_done(vcpu);
 }
