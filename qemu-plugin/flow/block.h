@@ -14,7 +14,6 @@
 
 struct plugin;
 struct block;
-struct code_page;
 
 /* An instruction with a callback of its own. */
 struct site {
@@ -39,10 +38,9 @@ struct block_code {
 
 /* What the code stream needs of a block: for each page that it is in … */
 struct block_part {
-	const struct code_page *page; /* … what the stream had of it when they were compared … */
-	u64 epoch;		      /* … and the state of that */
-	u64 physical;		      /* of the first byte */
-	u16 size;		      /* 0: there is no such part */
+	u64 epoch;    /* … the state of that page that had these bytes; 0: none yet */
+	u64 physical; /* of the first byte */
+	u16 size;     /* 0: there is no such part */
 };
 
 struct block {

@@ -21,14 +21,22 @@
 /* In the file, for the chunk that says that the rest is missing. */
 #define END_ROOM 64u
 
+/* What the stream has of a physical page. */
+struct code_page {
+	u64 physical; /* number of the page */
+	u64 epoch;
+	u64 known[CODE_PAGE / 64];
+	u8 bytes[CODE_PAGE];
+};
+
 struct mapping {
 	u64 space, linear;
 	u64 physical; /* number of the page + 1; 0: free */
 };
 
 struct code {
+	struct plugin *plugin;
 	const struct options *options;
-	const struct clock *clock;
 	pthread_mutex_t lock; /* for what follows */
 	int fd;
 	int err;	 /* errno of the write that failed */
@@ -138,7 +146,7 @@ static u8 *record(struct code *code, enum code_record kind)
 		flush(code);
 	if (code->ended)
 		return NULL;
-	clock_read(code->clock, &now);
+	clock_read(&code->plugin->clock, &now);
 	return start(code, kind, now.tsc);
 }
 
@@ -169,8 +177,9 @@ static const char *open_file(struct code *code, const char *path, u64 mode)
 	return NULL;
 }
 
-struct code *code_open(const struct options *options, const struct clock *clock, const char *vm)
+struct code *code_open(struct plugin *plugin, const char *vm)
 {
+	const struct options *options = &plugin->options;
 	struct code *code = calloc(1, sizeof(*code));
 	const char *why;
 
@@ -179,8 +188,8 @@ struct code *code_open(const struct options *options, const struct clock *clock,
 		return NULL;
 	}
 	pthread_mutex_init(&code->lock, NULL);
+	code->plugin = plugin;
 	code->options = options;
-	code->clock = clock;
 	code->limit = options->code_limit << 20;
 	why = open_file(code, options->code, options->mode);
 	if (!why) {
@@ -204,7 +213,7 @@ void code_close(struct code *code)
 
 	code_flush(code);
 	if (!code->ended) {
-		clock_read(code->clock, &now);
+		clock_read(&code->plugin->clock, &now);
 		put_end(code, CODE_END_EXIT, now.tsc);
 		flush(code);
 	}
@@ -254,6 +263,15 @@ void code_translated(struct block *block, const struct qemu_block *qemu)
 
 /* ---- what is known ---- */
 
+/*
+ * What vCPUs have seen is not what the stream has any more: a page or a mapping changed, perhaps by
+ * another vCPU, or it had to make room.
+ */
+static void changed(struct code *code)
+{
+	__atomic_fetch_add(&code->plugin->code_changes, 1, __ATOMIC_RELAXED);
+}
+
 static struct code_page *find_page(struct code *code, u64 physical)
 {
 	struct code_page **set = code->page[vmpt_mix64(physical) % PAGE_SETS], *page;
@@ -264,14 +282,17 @@ static struct code_page *find_page(struct code *code, u64 physical)
 			return set[way];
 	if (way == WAYS)
 		way = code->turn++ % WAYS;
-	/* Its memory stays: blocks point to it. */
-	page = set[way] ? set[way] : calloc(1, sizeof(*page));
+	page = set[way];
+	if (page)
+		changed(code);
+	else
+		page = calloc(1, sizeof(*page));
 	if (!page)
 		return NULL;
 	set[way] = page;
 	page->physical = physical;
 	memset(page->known, 0, sizeof(page->known));
-	__atomic_store_n(&page->epoch, ++code->epoch, __ATOMIC_RELAXED);
+	page->epoch = ++code->epoch;
 	return page;
 }
 
@@ -294,19 +315,19 @@ static void put_bytes(struct code *code, u64 physical, const u8 *bytes, u64 n)
 	code->records++;
 }
 
-/* The bytes of a block that begins, or a part of it, as its page is now. */
+/* The bytes of a block that begins, or a part of it. */
 static void take_bytes(struct code *code, struct code_page *page, const struct block_part *part,
 		       const u8 *bytes)
 {
 	u64 at = part->physical % CODE_PAGE, first = part->size, last = 0;
-	bool changed = false;
+	bool differs = false;
 
 	for (u64 i = 0; i < part->size; i++) {
 		bool known = is_known(page, at + i);
 
 		if (known && page->bytes[at + i] == bytes[i])
 			continue;
-		changed |= known;
+		differs |= known;
 		first = first < i ? first : i;
 		last = i;
 		page->bytes[at + i] = bytes[i];
@@ -314,8 +335,10 @@ static void take_bytes(struct code *code, struct code_page *page, const struct b
 	}
 	if (first < part->size)
 		put_bytes(code, part->physical + first, bytes + first, last - first + 1);
-	if (changed)
-		__atomic_store_n(&page->epoch, ++code->epoch, __ATOMIC_RELAXED);
+	if (differs) {
+		page->epoch = ++code->epoch;
+		changed(code);
+	}
 }
 
 static void put_map(struct code *code, u64 space, u64 linear, u64 physical)
@@ -347,42 +370,56 @@ static void take_map(struct code *code, u64 space, u64 linear, u64 physical)
 		way = code->turn++ % WAYS;
 	else if (set[way].physical == physical + 1)
 		return;
+	if (set[way].physical)
+		changed(code);
 	set[way] = (struct mapping){ space, linear, physical + 1 };
 	put_map(code, space, linear, physical);
 }
 
-void code_record(struct vcpu *vcpu, struct block *block, u64 linear)
+static void forget(struct vcpu *vcpu)
+{
+	vcpu->code->changes = __atomic_load_n(&vcpu->plugin->code_changes, __ATOMIC_RELAXED);
+	memset(vcpu->code->seen, 0xff, sizeof(vcpu->code->seen));
+}
+
+/* One part of a block. */
+static void record_part(struct vcpu *vcpu, struct block_part *part, const u8 *bytes, u64 linear)
 {
 	struct code *code = vcpu->plugin->code;
+	struct code_page *page = find_page(code, part->physical / CODE_PAGE);
 	u64 space = code_space(vcpu);
-	const u8 *bytes = block->bytes;
 
-	pthread_mutex_lock(&code->lock);
-	for (struct block_part *part = block->part; part < block->part + 2 && part->size; part++) {
-		struct code_page *page = find_page(code, part->physical / CODE_PAGE);
+	if (!page)
+		return;
+	if (part->epoch != page->epoch)
+		take_bytes(code, page, part, bytes);
+	part->epoch = page->epoch;
+	take_map(code, space, linear, part->physical / CODE_PAGE);
+	vcpu->code->seen[linear % CODE_SEEN] = (struct code_seen){ linear, space, page->epoch };
+}
 
-		if (!page)
-			break;
-		if (part->page != page || part->epoch != page->epoch)
-			take_bytes(code, page, part, bytes);
-		part->page = page;
-		part->epoch = page->epoch;
-		take_map(code, space, linear, part->physical / CODE_PAGE);
-		vcpu->seen[linear % CODE_SEEN] = (struct code_seen){ linear, space, page };
-		bytes += part->size;
-		linear++;
-	}
-	pthread_mutex_unlock(&code->lock);
+void code_record(struct vcpu *vcpu, struct block *block, u64 linear)
+{
+	struct block_part *part = block->part;
+
+	pthread_mutex_lock(&vcpu->plugin->code->lock);
+	if (vcpu->code->changes != vcpu->plugin->code_changes)
+		forget(vcpu);
+	if (part[0].size)
+		record_part(vcpu, part, block->bytes, linear);
+	if (part[1].size)
+		record_part(vcpu, part + 1, block->bytes + part[0].size, linear + 1);
+	pthread_mutex_unlock(&vcpu->plugin->code->lock);
 }
 
 /* ---- vCPUs and runs ---- */
 
 int code_vcpu_open(struct vcpu *vcpu)
 {
-	vcpu->seen = malloc(CODE_SEEN * sizeof(*vcpu->seen));
-	if (!vcpu->seen)
+	vcpu->code = calloc(1, sizeof(*vcpu->code));
+	if (!vcpu->code)
 		return -1;
-	memset(vcpu->seen, 0xff, CODE_SEEN * sizeof(*vcpu->seen));
+	forget(vcpu);
 	return 0;
 }
 
@@ -400,7 +437,7 @@ void code_run(struct vcpu *vcpu, const struct code_run *run)
 	u8 *at = NULL;
 
 	pthread_mutex_lock(&code->lock);
-	if (vcpu->code_records != code->records)
+	if (vcpu->code->records != code->records)
 		at = record(code, CODE_RUN);
 	if (at) {
 		at = code_put(at, vcpu->index);
@@ -409,7 +446,7 @@ void code_run(struct vcpu *vcpu, const struct code_run *run)
 		at = code_put(at, run->end - run->begin);
 		at = code_put(at, run->moved);
 		stop(code, at);
-		vcpu->code_records = code->records;
+		vcpu->code->records = code->records;
 	}
 	pthread_mutex_unlock(&code->lock);
 }

@@ -5,8 +5,8 @@
  *
  * QEMU runs a block wherever its physical page is mapped, and translates it once. So bytes and
  * mappings are two kinds of records, and both are made when a block begins, not when it is
- * translated. Most blocks have nothing new: the vCPU has seen the page there (struct code_seen),
- * and no known byte of it has changed since the block's were compared (.epoch).
+ * translated. Most blocks have nothing new: the vCPU has seen the page there, in the state in which
+ * it had the block's bytes. Each state of a page has a number of its own, its epoch.
  */
 #ifndef VMPT_QEMU_PLUGIN_FLOW_CODE_H
 #define VMPT_QEMU_PLUGIN_FLOW_CODE_H
@@ -14,25 +14,21 @@
 #include "qemu-plugin/flow/vcpu.h"
 #include "util/code-stream.h"
 
-/* What the stream has of a physical page. */
-struct code_page {
-	u64 epoch;    /* atomic: another one, of all pages, whenever known bytes change */
-	u64 physical; /* number of the page */
-	u64 known[CODE_PAGE / 64];
-	u8 bytes[CODE_PAGE];
-};
-
-/* A page that a vCPU has executed. */
-struct code_seen {
-	u64 linear; /* number of the page; ~0: none */
-	u64 space;  /* code_space() */
-	const struct code_page *page;
-};
-
 #define CODE_SEEN 256u
 
+/* What a vCPU has executed since a page or a mapping changed last. */
+struct code_vcpu {
+	u64 changes; /* plugin->code_changes then */
+	u64 records; /* of the stream, when the last run was noted there */
+	struct code_seen {
+		u64 linear; /* number of the page; ~0: none */
+		u64 space;  /* code_space() */
+		u64 epoch;  /* of its physical page */
+	} seen[CODE_SEEN];
+};
+
 /* Opens code= for the machine @vm. NULL: printed why. */
-struct code *code_open(const struct options *options, const struct clock *clock, const char *vm);
+struct code *code_open(struct plugin *plugin, const char *vm);
 /* Ends it, and prints what is missing. */
 void code_close(struct code *code);
 
@@ -60,10 +56,9 @@ static inline u64 code_space(const struct vcpu *vcpu)
 static inline bool code_is_seen(const struct vcpu *vcpu, const struct block_part *part, u64 space,
 				u64 linear)
 {
-	const struct code_seen *seen = &vcpu->seen[linear % CODE_SEEN];
+	const struct code_seen *seen = &vcpu->code->seen[linear % CODE_SEEN];
 
-	return seen->page == part->page && seen->linear == linear && seen->space == space &&
-	       __atomic_load_n(&part->page->epoch, __ATOMIC_RELAXED) == part->epoch;
+	return seen->epoch == part->epoch && seen->linear == linear && seen->space == space;
 }
 
 void code_record(struct vcpu *vcpu, struct block *block, u64 linear);
@@ -71,10 +66,11 @@ void code_record(struct vcpu *vcpu, struct block *block, u64 linear);
 /* @block begins at linear address @ip. */
 static inline void code_runs(struct vcpu *vcpu, struct block *block, u64 ip)
 {
-	const struct block_part *part = block->part;
+	u64 changes = __atomic_load_n(&vcpu->plugin->code_changes, __ATOMIC_RELAXED);
 	u64 space = code_space(vcpu), linear = ip / CODE_PAGE;
+	const struct block_part *part = block->part;
 
-	if (!code_is_seen(vcpu, part, space, linear) ||
+	if (vcpu->code->changes != changes || !code_is_seen(vcpu, part, space, linear) ||
 	    (part[1].size && !code_is_seen(vcpu, part + 1, space, linear + 1)))
 		code_record(vcpu, block, linear);
 }

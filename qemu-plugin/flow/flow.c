@@ -192,7 +192,7 @@ void flow_block(unsigned int index, void *user)
 	if (!flow_begin(vcpu))
 		return;
 	block_begins(vcpu, block);
-	if (vcpu->seen)
+	if (vcpu->code)
 		code_runs(vcpu, block, block->start + vcpu->delta);
 	flow_done(vcpu);
 }
@@ -228,7 +228,7 @@ void flow_block_truth(unsigned int index, void *user)
 		return;
 	vcpu->hot->progress = 0;
 	block_begins(vcpu, block);
-	if (vcpu->seen)
+	if (vcpu->code)
 		code_runs(vcpu, block, block->start + vcpu->delta);
 	progress -= vcpu->undone;
 	vcpu->undone = false;
@@ -240,7 +240,7 @@ void flow_block_truth(unsigned int index, void *user)
 		state = state_now(vcpu);
 		truth_state(vcpu->truth, &state, ip);
 	}
-	if (vcpu->seen) {
+	if (vcpu->code) {
 		clock_read(&vcpu->plugin->clock, &now);
 		state = state_now(vcpu);
 		truth_time(vcpu->truth, &state, now.tsc);

@@ -25,7 +25,7 @@
 #define VCPUS 256U
 
 struct code;
-struct code_seen;
+struct code_vcpu;
 struct host_view;
 struct host_vcpu;
 struct guest_view;
@@ -103,8 +103,7 @@ struct vcpu {
 	struct host_vcpu *host;
 	struct guest_vcpu *guest;
 	struct truth *truth;
-	struct code_seen *seen; /* CODE_SEEN of them; NULL: there is no code stream */
-	u64 code_records;	/* of it, when the last run was noted there */
+	struct code_vcpu *code; /* NULL: there is no code stream */
 	u64 astray;		/* blocks that began where no branch or event led */
 	u64 misplaced;		/* with a truth file: blocks at another address than the flow's */
 };
@@ -130,6 +129,7 @@ struct plugin {
 	bool counts;	   /* blocks count their instructions and branches */
 	bool counts_asked; /* atomic: this has been requested */
 	bool ending;	   /* atomic: callbacks do nothing from now on */
+	u64 code_changes;  /* atomic: how often known code has changed */
 
 	struct qemu_slots *slots; /* of struct hot */
 

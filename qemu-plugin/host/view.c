@@ -165,7 +165,7 @@ int host_view_open(struct plugin *plugin)
 	if (!find_stream(view, cpu_of(options, 0)))
 		return -1;
 	if (options->code) {
-		plugin->code = code_open(options, &plugin->clock, view->vm);
+		plugin->code = code_open(plugin, view->vm);
 		if (!plugin->code)
 			return -1;
 	}
