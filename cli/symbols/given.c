@@ -139,7 +139,7 @@ static void drop(struct code_given *g)
 	free(g->path);
 }
 
-/* Add one; @kind is what the option says it is, CODE_RAW: nothing. */
+/* Add one; @kind is what the option says it is, CODE_RAW: nothing, CODE_SOURCE: nobody looks. */
 static int add(struct cli *cli, struct code_files *files, const char *option, const char *arg,
 	       const char *name, enum code_kind kind)
 {
@@ -148,7 +148,9 @@ static int add(struct cli *cli, struct code_files *files, const char *option, co
 
 	g.only_names = option && !strcmp(option, "--symbols");
 	code = parse(cli, arg, name, &g);
-	if (!code)
+	if (!code && kind == CODE_SOURCE)
+		code = cli_note_input(cli, g.path);
+	else if (!code)
 		code = find_kind(cli, &g, kind == CODE_KERNEL || kind == CODE_IMAGE);
 	if (!code && vmpt_grow(&files->given, files->count))
 		code = cli_no_memory(cli);
@@ -170,7 +172,8 @@ static int add_all(struct cli *cli, struct code_files *files, const char *option
 	return code;
 }
 
-static int add_folder(struct cli *cli, struct code_files *files, const char *name)
+static int add_folder(struct cli *cli, struct code_files *files, const char *name,
+		      enum code_kind kind)
 {
 	char **file;
 	size_t i, n;
@@ -178,7 +181,7 @@ static int add_folder(struct cli *cli, struct code_files *files, const char *nam
 
 	for (i = 0; i < n; i++) {
 		if (!code)
-			code = add(cli, files, NULL, file[i], strrchr(file[i], '/') + 1, CODE_RAW);
+			code = add(cli, files, NULL, file[i], strrchr(file[i], '/') + 1, kind);
 		free(file[i]);
 	}
 	free(file);
@@ -196,8 +199,15 @@ int code_files_open(struct cli *cli, const struct code_options *o, struct code_f
 	if (!code)
 		code = add_all(cli, files, "--image", &o->image, CODE_IMAGE);
 	if (!code)
-		code = add_folder(cli, files, CLI_FOLDER_IMAGES);
-	return code ? code : add_folder(cli, files, CLI_FOLDER_SYMBOLS);
+		code = add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_RAW);
+	return code ? code : add_folder(cli, files, CLI_FOLDER_SYMBOLS, CODE_RAW);
+}
+
+int code_sources_open(struct cli *cli, const struct cli_strings *list, struct code_files *files)
+{
+	int code = add_all(cli, files, "--code", list, CODE_SOURCE);
+
+	return code ? code : add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_SOURCE);
 }
 
 void code_files_close(struct code_files *files)

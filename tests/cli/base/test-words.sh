@@ -43,6 +43,8 @@ expect 'domain dump' vmpt d
 expect 'clocks' vmpt c
 expect 'timeline' vmpt t
 expect 'exits' vmpt e
+expect 'index insn' vmpt in
+expect '--hash' vmpt insn --ha
 expect 'guest' vmpt split --clock = g
 expect 'split stat' vmpt s
 expect 'record' vmpt r
@@ -86,7 +88,7 @@ expect 'one.pt' vmpt vms --side-record = one
 expect 'one.pt' vmpt exits --symbols = one
 
 # A build without libvirt has no domains; the rest of the words is there all the same.
-commands=(dump stat vms split clocks timeline exits wait record index)
+commands=(dump stat vms split clocks timeline exits wait insn record index)
 if "$vmpt" domain --help >/dev/null 2>&1; then
 	commands+=('domain list' 'domain start' 'domain stop' 'domain console' 'domain trace' 'domain qemu')
 	expect 'start stop' vmpt domain st

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt insn: which instructions were executed, by the packets and images of the code. */
+#include <stdlib.h>
+
+#include "cli/insn/insn.h"
+
+static const struct cli_option options[] = {
+	{ "code", 0, CLI_FILE, "[VM:]SOURCE[@ADDR]",
+	  "the code: x.addr and x.dump, a set of pages; an ELF file or dump, with ADDR moved to "
+	  "there; raw memory, or with ADDR raw bytes; VM: of this one only, by name or VMCS, or "
+	  "host; default: the images of a recording",
+	  CLI_AT(struct insn, source), .take = code_take },
+	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",
+	  CLI_AT(struct insn, count) },
+	{ "hash", 0, CLI_FLAG, NULL,
+	  "count, and add the ordered hash of all instructions, to compare decoders",
+	  CLI_AT(struct insn, hash) },
+	{ "head", 0, CLI_NUMBER, "N", "list only the first N instructions", NULL,
+	  CLI_AT(struct insn, head), .min = 1 },
+	{ 0 },
+};
+
+static const struct cli_group group = { .option = options };
+
+/* ---- streams ---- */
+
+/* Without filters of times the decoder itself counts. */
+static int count_stream(struct cli *cli, size_t i, struct vmpt_flow *flow)
+{
+	struct vmpt_flow_batch batch;
+	int ret;
+
+	while ((ret = vmpt_flow_next(flow, &batch)) > 0)
+		if (batch.kind == VMPT_FLOW_GAP)
+			insn_note_gap(cli->data, flow, &batch, i);
+	return ret < 0 ? ret : insn_count(cli, flow, i);
+}
+
+/* Losses: the splitter knows how many bytes and why. */
+static int count_losses(struct cli *cli, size_t i)
+{
+	const struct vmpt_options o = cli_stream_options(cli, i);
+	struct vmpt_splitter *splitter;
+	struct vmpt_slice slice;
+	int ret = vmpt_splitter_open(&splitter, cli->stream[i], &o);
+
+	if (ret)
+		return ret;
+	while ((ret = vmpt_split_next(splitter, &slice)) > 0)
+		cli_lose_slice(cli, cli->stream[i], &slice);
+	vmpt_splitter_close(splitter);
+	return ret;
+}
+
+static int run_stream(struct cli *cli, size_t i)
+{
+	struct insn *d = cli->data;
+	struct insn_stream *s = &d->stream[i];
+	const struct cli_filter *f = cli_filter(cli);
+	const bool list = !d->count && !d->hash && !cli->json;
+	const struct vmpt_options trace = cli_stream_options(cli, i);
+	const struct vmpt_flow_options options = {
+		.trace = &trace,
+		.hash = d->hash,
+		.blocks = list || f->from || f->to,
+		.by_packet = list || f->from || f->to,
+	};
+	struct vmpt_flow *flow;
+	char name[32];
+	int ret = vmpt_flow_open(&flow, cli->stream[i], d->code.code, &options);
+
+	if (ret)
+		return ret;
+	if (list && cli->streams > 1)
+		printf("%s%s:\n", i ? "\n" : "", cli_stream_name(cli->stream[i], name));
+	if (options.blocks)
+		ret = insn_walk(cli, i, flow, list);
+	else
+		ret = count_stream(cli, i, flow);
+	vmpt_flow_close(flow);
+	if (!ret && s->counts.gaps[VMPT_FLOW_LOSS])
+		ret = count_losses(cli, i);
+	d->total.hash = insn_hash_append(d->total.hash, s->hash, s->counts.instructions);
+	insn_add_counts(&d->total.counts, &s->counts);
+	return ret;
+}
+
+static int follow(struct cli *cli)
+{
+	struct insn *d = cli->data;
+	size_t i;
+	int ret = 0;
+
+	d->stream = calloc(cli->streams, sizeof(*d->stream));
+	if (!d->stream)
+		return cli_no_memory(cli);
+	cli_progress_start(cli, 1);
+	for (i = 0; i < cli->streams && !ret && (!d->head || d->listed < d->head); i++) {
+		cli_progress_stream(cli, i);
+		ret = run_stream(cli, i);
+	}
+	cli_progress_end(cli);
+	if (ret) {
+		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+		return CLI_FAILED;
+	}
+	if (!d->head || d->listed < d->head)
+		insn_code_tell(cli);
+	if (cli->json)
+		insn_json(cli);
+	else if (d->count || d->hash)
+		insn_print(cli);
+	cli_filter_tell(cli);
+	return CLI_OK;
+}
+
+static int check(struct cli *cli)
+{
+	const struct insn *d = cli->data;
+
+	if (cli_is_rtit(cli)) {
+		cli_error(cli, "%s: the flow of RTIT is not followed", cli->file[0]);
+		return CLI_FAILED;
+	}
+	if (d->hash && cli_filter_any(cli))
+		return cli_usage(cli, "--hash is of all instructions: filter by --cpu only");
+	if (d->head && (d->count || d->hash || cli->json))
+		return cli_usage(cli, "--head is for the list of instructions: not with --count, "
+				      "--hash or --json");
+	return cli_filter_check(cli, 0, NULL);
+}
+
+static int run(struct cli *cli)
+{
+	struct insn *d = cli->data;
+	int ret = check(cli);
+
+	if (ret)
+		return ret;
+	ret = cli_clocks_open(cli, &d->clocks);
+	if (!ret)
+		ret = cli_when_open(cli, &d->clocks, cli_when_clock(cli), &d->when);
+	if (!ret)
+		ret = cli_filter_open(cli, &d->clocks, &d->when);
+	if (!ret)
+		ret = cli_vm_names_open(cli, &d->clocks, &d->names);
+	if (!ret)
+		ret = insn_code_open(cli);
+	d->timed = !ret && vmpt_clocks_base(d->clocks.clocks) != VMPT_BASE_NONE;
+	if (!ret)
+		ret = follow(cli);
+	insn_code_close(d);
+	cli_vm_names_close(&d->names);
+	cli_when_close(&d->when);
+	cli_clocks_close(&d->clocks);
+	vmpt_hash_free(&d->row_of);
+	free(d->row);
+	free(d->stream);
+	return ret;
+}
+
+static const char *const csv_spaces[] = {
+	"owner",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"cr3",
+	"bits",
+	"instructions",
+	"branches",
+	"calls",
+	"gaps/no_code",
+	"gaps/bad_code",
+	"gaps/impossible",
+	"gaps/endless",
+	"gaps/overflow",
+	"gaps/loss",
+	"gaps/no_tnt",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "spaces", NULL, csv_spaces },
+	{ 0 },
+};
+
+const struct cli_command cli_insn = {
+	.name = "insn",
+	.title = "show what was executed: list instructions, or count them",
+	.about =
+		"Follow the trace through images of the code: list each instruction that was\n"
+		"executed, with its owner and time, or count them per VM and address space. Where\n"
+		"the code is not known, or does not fit, there is a gap with its reason; the flow\n"
+		"goes on at the next packet with an address.",
+	.examples =
+		"  vmpt insn --code=web:ram.img --head=20 perf.data     the first instructions\n"
+		"  vmpt insn --code=guest.addr --count guest.pt         from a set of pages\n"
+		"  vmpt insn --code=web:web.core --code=host:/proc/kcore --count perf.data\n"
+		"  vmpt insn --code=vmlinux@0xffffffff9a000000 --from 1s --to 1.001s trace\n",
+	.group = { &group, &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
+		   &cli_side_group, &cli_output_group },
+	.csv = csv,
+	.data_size = sizeof(struct insn),
+	.run = run,
+};

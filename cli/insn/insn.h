@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* vmpt insn: what was executed: counted by address space (count.c), or listed (list.c). */
+#ifndef VMPT_CLI_INSN_H
+#define VMPT_CLI_INSN_H
+
+#include "cli/sideinfo/sideinfo.h"
+#include "cli/symbols/symbols.h"
+#include "decoder/vmpt-flow.h"
+#include "util/hash.h"
+
+/* A SOURCE of --code. */
+struct insn_image {
+	struct vmpt_image *image;
+	const struct code_given *given;
+	bool used; /* its VM is in the trace */
+};
+
+/* What the trace's code is (code.c). */
+struct insn_code {
+	struct code_files files;
+	struct insn_image *image; /* files.count */
+	size_t count;
+	struct vmpt_code *code;
+};
+
+/* An address space of any stream. */
+struct insn_row {
+	struct vmpt_space space;
+	struct vmpt_flow_counts counts;
+};
+
+/* The first gap of a reason. */
+struct insn_gap {
+	bool seen;
+	size_t stream;
+	u64 offset, ip;
+	struct vmpt_space space;
+};
+
+struct insn {
+	/* Options */
+	struct cli_strings source;
+	bool count, hash;
+	u64 head;
+
+	struct insn_code code;
+	struct cli_clocks clocks;
+	struct cli_times when;
+	struct cli_vm_names names;
+	bool timed; /* the trace has times */
+
+	struct insn_row *row; /* as first seen; by owner, CR3, mode once all streams are done */
+	size_t rows;
+	struct vmpt_hash row_of;
+	struct insn_stream {
+		struct vmpt_flow_counts counts;
+		u64 hash;
+	} * stream, total;
+	struct insn_gap gap[VMPT_FLOW_REASONS];
+	u64 listed;
+};
+
+/* ---- code.c ---- */
+
+/* Open all images, for their VMs. 0, or an exit code after a message; close in either case. */
+int insn_code_open(struct cli *cli);
+void insn_code_close(struct insn *d);
+/* At the end: warn of what does not fit the trace. */
+void insn_code_tell(struct cli *cli);
+
+/* ---- count.c ---- */
+
+/* Whether the instructions of @space are wanted, times aside. */
+bool insn_wanted(struct cli *cli, const struct vmpt_space *space);
+/* The row of @space; NULL: no memory. */
+struct insn_row *insn_row(struct insn *d, const struct vmpt_space *space);
+/* Add the spaces of a stream whose flow was followed to its end. 0 or a negative error. */
+int insn_count(struct cli *cli, struct vmpt_flow *flow, size_t i);
+void insn_note_gap(struct insn *d, struct vmpt_flow *flow, const struct vmpt_flow_batch *b,
+		   size_t i);
+void insn_add_counts(struct vmpt_flow_counts *to, const struct vmpt_flow_counts *from);
+/* The ordered hash of the streams one after the other: h * P^n + h2. */
+u64 insn_hash_append(u64 hash, u64 hash2, u64 n);
+/* An owner's name: that of a VM with its vCPU, else its VMCS. Safe for a terminal. */
+const char *insn_who(struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
+void insn_print(struct cli *cli);
+void insn_json(struct cli *cli);
+
+/* ---- list.c ---- */
+
+/*
+ * Follow stream @i block by block: print its instructions, or only count those that the filters
+ * want. 0 or a negative error.
+ */
+int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print);
+
+/* In the order of enum vmpt_flow_reason: words for people, and for JSON. */
+extern const char *const insn_reason_text[VMPT_FLOW_REASONS];
+extern const char *const insn_reason_key[VMPT_FLOW_REASONS];
+
+#endif

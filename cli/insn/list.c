@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt insn without --count: each instruction with its owner and time; and counts at some times. */
+#include <Zydis/Zydis.h>
+
+#include "cli/insn/insn.h"
+
+#define INSN_MAX   15
+#define BLOCK_MAX  (1u << 16) /* instructions: vmpt_flow_block's */
+#define TIME_WIDTH 22
+#define HEX_SHOWN  8 /* bytes in the column */
+
+/* One stream's walk. */
+struct walk {
+	struct cli *cli;
+	struct vmpt_flow *flow;
+	size_t stream;
+	bool print;
+
+	struct vmpt_timed *timed; /* NULL: no times */
+	struct vmpt_timed_batch batch;
+	size_t item;
+	bool ended;
+	u64 tsc; /* of the last packet at or before the batch; VMPT_TIME_NONE */
+
+	u32 space; /* the row of which is .row */
+	struct insn_row *row;
+	bool wanted;
+	char who[CLI_WHO];
+	ZydisDecoder decoder;
+	ZydisFormatter formatter;
+};
+
+/* ---- times ---- */
+
+/* The time of the packet at @offset, which never goes back. 0 or a negative error. */
+static int follow_time(struct walk *w, u64 offset)
+{
+	while (w->timed && !w->ended) {
+		const struct vmpt_batch *b = &w->batch.batch;
+		int ret;
+
+		if (w->item < b->count) {
+			if (b->base + b->items[w->item].offset > offset)
+				return 0;
+			w->tsc = w->batch.time[w->item++].tsc;
+			continue;
+		}
+		ret = vmpt_timed_next(w->timed, &w->batch);
+		if (ret < 0)
+			return ret;
+		w->ended = !ret;
+		w->item = 0;
+	}
+	return 0;
+}
+
+static bool time_wanted(const struct walk *w)
+{
+	const struct cli_filter *f = cli_filter(w->cli);
+
+	return (!f->from && !f->to) || cli_filter_time(w->cli, w->tsc);
+}
+
+/* ---- text ---- */
+
+static void print_head(const struct walk *w, u64 ip)
+{
+	const struct insn *d = w->cli->data;
+	char when[CLI_WHEN] = "–";
+
+	if (w->tsc != VMPT_TIME_NONE)
+		cli_when_text(&d->when, w->tsc, when);
+	if (d->timed)
+		printf("%-*s  ", TIME_WIDTH, when);
+	printf("%-12s  %16llx  ", w->who, (unsigned long long)ip);
+}
+
+static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b)
+{
+	print_head(w, b->ip);
+	printf("%s%s at offset 0x%llx%s\n", cli_paint(w->cli, CLI_YELLOW),
+	       insn_reason_text[b->reason], (unsigned long long)b->offset,
+	       cli_paint(w->cli, CLI_PLAIN));
+}
+
+static void print_instruction(const struct walk *w, u64 ip, const u8 *bytes, unsigned int size,
+			      const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *op)
+{
+	char text[256] = "?", hex[2 * INSN_MAX + 1] = "";
+	unsigned int i;
+
+	for (i = 0; i < size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	if (insn)
+		ZydisFormatterFormatInstruction(&w->formatter, insn, op,
+						insn->operand_count_visible, text, sizeof(text), ip,
+						NULL);
+	print_head(w, ip);
+	printf("%-*s  %s\n", 2 * HEX_SHOWN, hex, text);
+}
+
+static void set_mode(struct walk *w, u8 exec)
+{
+	if (exec == 64)
+		ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	else if (exec == 32)
+		ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
+				 ZYDIS_STACK_WIDTH_32);
+	else
+		ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_COMPAT_16,
+				 ZYDIS_STACK_WIDTH_16);
+	ZydisFormatterInit(&w->formatter, ZYDIS_FORMATTER_STYLE_ATT);
+}
+
+/* ---- blocks ---- */
+
+static int enter_space(struct walk *w, u32 space)
+{
+	struct insn *d = w->cli->data;
+	struct vmpt_flow_counts counts;
+	struct vmpt_space s;
+
+	if (w->row && w->space == space)
+		return 0;
+	vmpt_flow_space(w->flow, space, &s, &counts);
+	w->space = space;
+	w->wanted = insn_wanted(w->cli, &s);
+	insn_who(w->cli, &s.owner, w->who);
+	set_mode(w, s.exec);
+	w->row = insn_row(d, &s);
+	return w->row ? 0 : -VMPT_E_NOMEM;
+}
+
+/* The first @n instructions of a block. 0 or a negative error. */
+static int print_block(struct walk *w, u32 id, const struct vmpt_flow_block *block, u32 n)
+{
+	struct insn *d = w->cli->data;
+	u8 bytes[INSN_MAX * 256];
+	int size = vmpt_flow_code(w->flow, id, bytes, sizeof(bytes)), at = 0;
+	u32 i;
+
+	for (i = 0; i < n && size >= 0 && (!d->head || d->listed < d->head); i++, d->listed++) {
+		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+		ZydisDecodedInstruction insn;
+
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&w->decoder, bytes + at,
+							 (ZyanUSize)(size - at), &insn, op))) {
+			print_instruction(w, block->ip + (u64)at, bytes + at, 0, NULL, NULL);
+			break;
+		}
+		print_instruction(w, block->ip + (u64)at, bytes + at, insn.length, &insn, op);
+		at += insn.length;
+	}
+	return size < 0 ? size : 0;
+}
+
+static void count_block(struct vmpt_flow_counts *c, const struct vmpt_flow_block *block, u32 n)
+{
+	bool whole = n == block->instructions;
+
+	c->instructions += n;
+	c->branches += whole && block->end != VMPT_FLOW_NEXT && block->end != VMPT_FLOW_MOV_CR3;
+	c->calls += whole && (block->end == VMPT_FLOW_CALL || block->end == VMPT_FLOW_CALL_IND);
+}
+
+static int take_blocks(struct walk *w, const struct vmpt_flow_batch *b)
+{
+	struct insn *d = w->cli->data;
+	struct insn_stream *s = &d->stream[w->stream];
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < b->count && !ret; i++) {
+		struct vmpt_flow_block block;
+		u32 n;
+
+		vmpt_flow_block(w->flow, b->blocks[i], &block);
+		n = i + 1 == b->count ? b->last : block.instructions;
+		ret = enter_space(w, block.space);
+		if (ret || !w->wanted)
+			continue;
+		count_block(&w->row->counts, &block, n);
+		count_block(&s->counts, &block, n);
+		if (w->print)
+			ret = print_block(w, b->blocks[i], &block, n);
+	}
+	return ret;
+}
+
+static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
+{
+	struct insn *d = w->cli->data;
+	int ret;
+
+	if (b->space < vmpt_flow_spaces(w->flow)) {
+		ret = enter_space(w, b->space);
+		if (ret)
+			return ret;
+		if (!w->wanted)
+			return 0;
+		w->row->counts.gaps[b->reason]++;
+	} else if (cli_filter_owners(w->cli) || cli_filter(w->cli)->cr3s) {
+		return 0;
+	}
+	d->stream[w->stream].counts.gaps[b->reason]++;
+	insn_note_gap(d, w->flow, b, w->stream);
+	if (w->print)
+		print_gap(w, b);
+	return 0;
+}
+
+int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
+{
+	struct vmpt_options options = cli_stream_options(cli, i);
+	struct insn *d = cli->data;
+	struct walk w = {
+		.cli = cli, .flow = flow, .stream = i, .print = print, .tsc = VMPT_TIME_NONE
+	};
+	struct vmpt_flow_batch batch;
+	int ret = 0;
+
+	options.progress = NULL;
+	options.threads = 1;
+	if (d->timed)
+		ret = vmpt_timed_open(&w.timed, d->clocks.clocks, i, &options);
+	while (!ret && (ret = vmpt_flow_next(flow, &batch)) > 0) {
+		ret = follow_time(&w, batch.offset);
+		if (ret || !time_wanted(&w))
+			continue;
+		ret = batch.kind == VMPT_FLOW_GAP ? take_gap(&w, &batch) : take_blocks(&w, &batch);
+		if (print && ((d->head && d->listed >= d->head) || cli_output_failed(cli)))
+			break;
+	}
+	vmpt_timed_close(w.timed);
+	return ret;
+}
