@@ -152,7 +152,7 @@ bool qemu_read_linear(struct qemu_regs *regs, u64 addr, void *buf, size_t len)
 
 bool qemu_translate(u64 linear, u64 *physical)
 {
-	*physical = linear & 0xffffff;
+	*physical = linear & 0xffffffffff;
 	return true;
 }
 
