@@ -68,6 +68,12 @@ test-all-configs: ## all tests in every configuration
 	$(call need,build test-build test qemu guests)
 	@scripts/run-tests all
 
+.PHONY: site
+site: ## the documents, man pages and libraries' interfaces as pages for a browser
+	$(call need,build site)
+	@[ -e $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@ninja -j $(JOBS) -C $(BUILD) site
+
 .PHONY: coverage
 coverage: ## what the tests run of arch/, vmm-lib/, model/; writes docs/coverage.md's table
 	$(call need,build test-build test)
@@ -103,7 +109,7 @@ format: ## lay out all code as .clang-format says
 
 .PHONY: deps
 deps: ## install the Debian packages that all of these need, find or fetch a QEMU that fits
-	scripts/deps build test-build test lint qemu guests bochs
+	scripts/deps build test-build test lint site qemu guests bochs
 	scripts/get-qemu
 
 .PHONY: install

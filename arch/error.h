@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* Functions return these as negative numbers. */
 enum vmpt_error {
 	VMPT_OK = 0,
 	/* Packets (SDM 3 33.4.2) */

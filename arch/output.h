@@ -30,6 +30,7 @@
 extern "C" {
 #endif
 
+/* Bytes before a region's end: see above. */
 #define VMPT_OUTPUT_EARLY 128
 
 /* What a memory callback may return besides 0 and a negative enum vmpt_error. */
@@ -54,6 +55,7 @@ struct vmpt_output_memory {
 #define VMPT_OUTPUT_ERROR   0x4 /* STATUS.Error was set, see why */
 #define VMPT_OUTPUT_WRAPPED 0x8 /* single range: went on at the base */
 
+/* An output and its position. */
 struct vmpt_output {
 	const struct vmpt_pt_rules *rules;
 	struct vmpt_pt_regs *regs; /* CTL is read; STATUS, OUTPUT_BASE, OUTPUT_MASK_PTRS change */

@@ -65,6 +65,7 @@ struct vmpt_pt_cap_desc {
 	u8 needs;	   /* only means something with this cap; itself: nothing needed */
 };
 
+/* By enum vmpt_pt_cap. */
 extern const struct vmpt_pt_cap_desc vmpt_pt_cap_table[VMPT_CAPS];
 
 /*

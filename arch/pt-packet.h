@@ -62,12 +62,14 @@ enum vmpt_pt_kind {
 	VMPT_PT_KINDS
 };
 
+/* The first kind whose header begins with the escape byte, and that byte. */
 #define VMPT_PT_FIRST_ESCAPED VMPT_PT_TNT_64
 #define VMPT_PT_ESCAPE	      0x02
 /* The longest packet: PSB. A CYC of 64 bits has 10 bytes. */
 #define VMPT_PT_SIZE_MAX 16
 #define VMPT_PT_CYC_MAX	 10
-#define VMPT_PT_VALUES	 5
+/* Most fields of a packet. */
+#define VMPT_PT_VALUES 5
 /* All ones on the wire: no current VMCS (33.4.2.15). */
 #define VMPT_PT_VMCS_NONE 0xffffffffff000ULL
 
@@ -212,6 +214,7 @@ enum vmpt_pt_format {
 	VMPT_PT_NAMED,	/* hex, and the value's name in the manual if it has one */
 };
 
+/* A field of a packet: where its bits are, how they are read and printed. */
 struct vmpt_pt_field {
 	const char *name;
 	u8 bit;	   /* lowest bit, counted from bit 0 of byte 0 */
@@ -229,6 +232,7 @@ struct vmpt_pt_field {
 #define VMPT_PT_HAS_IP	   0x10 /* an IP payload: TIP, TIP.PGE, TIP.PGD, FUP */
 #define VMPT_PT_TIME_BREAK 0x20 /* where time may stop, go on again or be lost: tracing, sleep */
 
+/* A kind of packet: a row of vmpt_pt_table. */
 struct vmpt_pt_desc {
 	const char *name;  /* as in the manual: "TIP.PGE" */
 	const char *title; /* "Packet Generation Enable" */
@@ -260,6 +264,7 @@ const char *vmpt_pt_value_name(const struct vmpt_pt_packet *pkt, unsigned int bb
  */
 #define VMPT_PT_BLOCK(sz, type) (0x40u | ((sz)&1u) << 5 | ((type)&0x1fu))
 
+/* The BBP's type in a block context, 0 to 31. */
 static inline unsigned int vmpt_pt_block_type(unsigned int block)
 {
 	return block & 0x1f;

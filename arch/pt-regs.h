@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/* Numbers of the MSRs (33.2.8); ADDR0_B to ADDR3_A are between ADDR0_A and ADDR3_B. */
 #define VMPT_MSR_RTIT_OUTPUT_BASE      0x560
 #define VMPT_MSR_RTIT_OUTPUT_MASK_PTRS 0x561
 #define VMPT_MSR_RTIT_CTL	       0x570
@@ -178,6 +179,7 @@ void vmpt_pt_reset_warm(const struct vmpt_pt_rules *rules, struct vmpt_pt_regs *
 /* Clear TraceEn as SMI, VMXON, XSAVES and a VM exit with "clear IA32_RTIT_CTL" do. */
 void vmpt_pt_clear_trace_en(struct vmpt_pt_regs *regs);
 
+/* TriggerEn (33.2.6.2). */
 static inline bool vmpt_pt_trigger_en(const struct vmpt_pt_regs *regs)
 {
 	return regs->ctl & VMPT_CTL_TRACE_EN &&
@@ -193,6 +195,7 @@ static inline u64 vmpt_pt_psb_period(const struct vmpt_pt_regs *regs)
 	return 2048ULL << (regs->ctl >> VMPT_CTL_PSB_FREQ_SHIFT & 0xf);
 }
 
+/* STATUS.PacketByteCnt: bytes since the last PSB+ (Table 33-7). */
 static inline u32 vmpt_pt_packet_bytes(const struct vmpt_pt_regs *regs)
 {
 	return (u32)(regs->status >> VMPT_STATUS_BYTES_SHIFT) & 0x1ffff;
@@ -210,6 +213,7 @@ static inline u32 vmpt_pt_output_offset(const struct vmpt_pt_regs *regs)
 	return (u32)(regs->output_mask_ptrs >> VMPT_OFFSET_SHIFT);
 }
 
+/* OUTPUT_MASK_PTRS of a position in a ToPA table: the inverse of the two above. */
 static inline u64 vmpt_pt_mask_ptrs(u32 topa_index, u32 output_offset)
 {
 	return (u64)output_offset << VMPT_OFFSET_SHIFT | (u64)topa_index << 7 | VMPT_LOWER_MASK;

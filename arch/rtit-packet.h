@@ -38,14 +38,14 @@ enum vmpt_rtit_kind {
 	VMPT_RTIT_KINDS
 };
 
-#define VMPT_RTIT_VALUES    3
-#define VMPT_RTIT_PSB_SIZE  9
-#define VMPT_RTIT_TNT_FULL  6
+#define VMPT_RTIT_VALUES    3	      /* most fields of a packet */
+#define VMPT_RTIT_PSB_SIZE  9	      /* bytes of a PSB (4.2.1) */
+#define VMPT_RTIT_TNT_FULL  6	      /* branches of a full TNT (4.2.2) */
 #define VMPT_RTIT_CYCLE_MAX 0x3fffffu /* RTIT_CNTP has 22 bits */
 /* The longest packet: a TIP, FUP or STS of 7 bytes with 3 bytes of cycles; a PSB has 9. */
 #define VMPT_RTIT_SIZE_MAX 10
-#define VMPT_RTIT_LIP_BITS 48
-#define VMPT_RTIT_ERRATA   7 /* of Appendix E, numbered from 1 */
+#define VMPT_RTIT_LIP_BITS 48 /* bits of a LIP (4.2.3.1) */
+#define VMPT_RTIT_ERRATA   7  /* of Appendix E, numbered from 1 */
 
 /* Flags of a decoded packet */
 #define VMPT_RTIT_CYCLES 0x01 /* a cycle count follows it */
@@ -95,6 +95,7 @@ enum vmpt_rtit_format {
 	VMPT_RTIT_TAKEN, /* T and N, the oldest first */
 };
 
+/* A field of a packet: where its bits are, how they are read and printed. */
 struct vmpt_rtit_field {
 	const char *name;
 	u8 bit;	  /* lowest bit, counted from bit 0 of byte 0 */
@@ -107,6 +108,7 @@ struct vmpt_rtit_field {
 #define VMPT_RTIT_CYCLED  0x02 /* a cycle count follows in cycle accurate mode (4.2.15) */
 #define VMPT_RTIT_TIMING  0x04 /* MTC, STS */
 
+/* A kind of packet: a row of vmpt_rtit_table. */
 struct vmpt_rtit_desc {
 	const char *name;  /* as in the manual: "FUP.PGE" */
 	const char *title; /* "Packet Generation Enable" */
@@ -118,6 +120,7 @@ struct vmpt_rtit_desc {
 	const char *section; /* of the manual */
 };
 
+/* The table itself, by enum vmpt_rtit_kind. */
 extern const struct vmpt_rtit_desc vmpt_rtit_table[VMPT_RTIT_KINDS];
 
 /* The name of a kind, "?" if there is none. Static memory. */

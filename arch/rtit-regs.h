@@ -33,6 +33,7 @@
 extern "C" {
 #endif
 
+/* Numbers of the MSRs; LIP1 and LIP2 are between LIP0 and LIP3. */
 #define VMPT_RTIT_MSR_LIP0	     0x760
 #define VMPT_RTIT_MSR_LIP3	     0x763
 #define VMPT_RTIT_MSR_CTL	     0x768
@@ -80,6 +81,7 @@ extern "C" {
 #define VMPT_RTIT_EVENT_OFF	    6
 #define VMPT_RTIT_EVENT_ON	    7
 
+/* Fields of the other registers, and values after RESET (3.3). */
 #define VMPT_RTIT_LIP_MASK	   0xffffffffffffULL
 #define VMPT_RTIT_LAST_LIP_VALID   (1ULL << 32) /* RTIT_LAST_LIP (Table 9) */
 #define VMPT_RTIT_NLIP_VALID	   (1ULL << 48) /* RTIT_LAST_CALL_NLIP (Table 16) */
@@ -124,6 +126,7 @@ struct vmpt_rtit_reg_desc {
 };
 
 #define VMPT_RTIT_MSRS 16 /* LIP0 to LIP3 counted singly */
+/* The table, by MSR number. */
 extern const struct vmpt_rtit_reg_desc vmpt_rtit_reg_table[VMPT_RTIT_MSRS];
 
 /* Whether @msr is one of the above. */
@@ -151,13 +154,13 @@ int vmpt_rtit_rdmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *
 int vmpt_rtit_wrmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 		    u64 value, enum vmpt_gp_reason *why);
 
-/* Only the checks of a WRMSR, in their order. */
+/* Only the checks of a WRMSR, in their order. Results as of vmpt_rtit_wrmsr(). */
 int vmpt_rtit_check_wrmsr(const struct vmpt_rtit_regs *regs, u32 msr, u64 value,
 			  enum vmpt_gp_reason *why);
 
 /*
- * The same for a restore, which executes no instruction: CTL need not have been read, STATUS is
- * stored as a whole (except reserved bits).
+ * As vmpt_rtit_wrmsr(), for a restore, which executes no instruction: CTL need not have been read,
+ * STATUS is stored as a whole (except reserved bits).
  */
 int vmpt_rtit_restore_msr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 			  u64 value, enum vmpt_gp_reason *why);

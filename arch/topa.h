@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+/* Fields of an entry (Table 33-3). */
 #define VMPT_TOPA_END	     (1ULL << 0)
 #define VMPT_TOPA_INT	     (1ULL << 2)
 #define VMPT_TOPA_STOP	     (1ULL << 4)
@@ -51,6 +52,7 @@ static inline u64 vmpt_topa_size(u64 entry)
 	return 4096ULL << (entry >> VMPT_TOPA_SIZE_SHIFT & 0xf);
 }
 
+/* The address in an entry: of its region, with END of the next table. */
 static inline u64 vmpt_topa_base(u64 entry)
 {
 	return entry & VMPT_TOPA_BASE;

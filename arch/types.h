@@ -47,6 +47,7 @@ typedef int64_t s64;
 #define VMPT_ABI2(a, b)		VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI_VERSION, a), b)
 #define VMPT_ABI4(a, b, c, d)	VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI2(a, b), c), d)
 
+/* Elements of an array. */
 #define VMPT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
@@ -59,6 +60,7 @@ typedef int64_t s64;
 #error "vmpt builds on little-endian machines only"
 #endif
 
+/* Little-endian loads, @p need not be aligned. */
 static inline u16 vmpt_load16(const u8 *p)
 {
 	u16 v;
@@ -67,6 +69,7 @@ static inline u16 vmpt_load16(const u8 *p)
 	return v;
 }
 
+/* The same, 32 bits. */
 static inline u32 vmpt_load32(const u8 *p)
 {
 	u32 v;
@@ -75,6 +78,7 @@ static inline u32 vmpt_load32(const u8 *p)
 	return v;
 }
 
+/* The same, 64 bits. */
 static inline u64 vmpt_load64(const u8 *p)
 {
 	u64 v;

@@ -43,6 +43,7 @@ enum vmpt_back {
 
 /* ---- rates of the processor's clocks ---- */
 
+/* Whether guests' TMAs are corrupt (erratum SKZ84); AUTO: as the trace shows. */
 enum vmpt_skz84 { VMPT_SKZ84_AUTO, VMPT_SKZ84_NO, VMPT_SKZ84_YES };
 
 /* 0: not known. Unknown values are derived from the trace where possible. */
@@ -72,7 +73,8 @@ struct vmpt_rates_wrong {
 };
 
 /*
- * The same, but checks the given @rates, too. Returns 1 if P and MTCFreq follow from the packets:
+ * As vmpt_rates_find(), but checks the given @rates, too. Returns 1 if P and MTCFreq follow from
+ * the packets:
  * @rates then has the packets' values, and @wrong the given ones that they contradict. Returns 0 if
  * they do not: the given values stay. Or a negative error.
  */
@@ -81,6 +83,7 @@ int vmpt_rates_check(struct vmpt_rates *rates, const struct vmpt_stream *stream,
 
 /* ---- how a guest's TSC follows from the host's ---- */
 
+/* The multiplier without TSC scaling: 1, with 48 bits of fraction. */
 #define VMPT_TSC_UNSCALED (1ULL << 48)
 
 /* guest TSC = (host TSC * multiplier >> 48) + offset, modulo 2^64 (TSC packets: modulo 2^56). */
@@ -88,8 +91,12 @@ struct vmpt_tsc_map {
 	u64 multiplier, offset;
 };
 
+/* The guest's TSC at host TSC @host, 64 bits (SDM 3 33.5.2.1). */
 u64 vmpt_tsc_to_guest(const struct vmpt_tsc_map *map, u64 host);
-/* The first host TSC that maps to @guest, of those nearest to @near (56 bits of @guest count). */
+/*
+ * The first host TSC that maps to @guest, of those nearest to @near (56 bits of @guest count).
+ * ~0 if it does not fit 64 bits; @near if the multiplier is 0.
+ */
 u64 vmpt_tsc_to_host(const struct vmpt_tsc_map *map, u64 guest, u64 near);
 
 /* Source of a map. The first one, in this order, that does not contradict the trace is used. */
@@ -148,6 +155,7 @@ struct vmpt_tsc_pair {
  */
 typedef const struct vmpt_epoch *vmpt_map_find(void *opaque, u64 vmcs, u64 near);
 
+/* What a clock of one stream is made of. */
 struct vmpt_clock_options {
 	struct vmpt_rates rates;
 	vmpt_map_find *map; /* NULL: no map is known; guests' TSC packets then give no time */
@@ -160,8 +168,6 @@ struct vmpt_clock_options {
 	void *pair_opaque;
 	u64 near_tsc; /* approximate host TSC of the stream, for bits 63:56; 0: those are 0 */
 };
-
-struct vmpt_clock; /* defined in decoder/clock/state.h */
 
 /* Counts of packets and events that a clock has seen. */
 struct vmpt_clock_counts {
@@ -178,27 +184,31 @@ struct vmpt_clock_counts {
 
 struct vmpt_clocks;
 
+/* All 0 is the default: nothing is given. */
 struct vmpt_clocks_options {
 	struct vmpt_options decode; /* .threads: streams decoded in parallel */
 	struct vmpt_rates rates;
 	/* In any order; owned by the caller, must outlive the clocks. */
 	const struct vmpt_given *given;
 	size_t given_count;
-	u64 near_tsc;
+	u64 near_tsc; /* as in struct vmpt_clock_options */
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_CLOCK_ABI                                                                           \
 	VMPT_ABI4(struct vmpt_clocks_options, struct vmpt_timed_batch, struct vmpt_clock_counts, \
 		  struct vmpt_epoch)
 
 /*
  * Walk all @count @streams once and determine rates, pairs and epochs. The streams and the trace
- * must outlive the clocks. 0 or a negative error.
+ * must outlive the clocks. 0 with *@clocks, which vmpt_clocks_close() frees; -VMPT_E_NOMEM,
+ * -VMPT_E_INVAL, -VMPT_E_VERSION.
  */
 int vmpt_clocks_open_abi(struct vmpt_clocks **clocks, const struct vmpt_stream *const *streams,
 			 size_t count, const struct vmpt_clocks_options *options, u64 abi);
 #define vmpt_clocks_open(clocks, streams, count, options) \
 	vmpt_clocks_open_abi(clocks, streams, count, options, VMPT_CLOCK_ABI)
+/* Free @clocks and what calls on it returned; NULL is allowed. */
 void vmpt_clocks_close(struct vmpt_clocks *clocks);
 
 /* What the time line is. */
@@ -207,22 +217,31 @@ enum vmpt_time_base {
 	VMPT_BASE_HOST,	 /* the host's TSC */
 	VMPT_BASE_GUEST, /* no TSC of the host in the trace and no map given: one guest's TSC */
 };
-enum vmpt_time_base vmpt_clocks_base(const struct vmpt_clocks *clocks);
-u64 vmpt_clocks_base_vmcs(const struct vmpt_clocks *clocks); /* VMPT_BASE_GUEST */
 
+/* The time line of these clocks, and with VMPT_BASE_GUEST the VMCS whose TSC it is. */
+enum vmpt_time_base vmpt_clocks_base(const struct vmpt_clocks *clocks);
+u64 vmpt_clocks_base_vmcs(const struct vmpt_clocks *clocks);
+
+/* The rates in use, given or found. Owned by @clocks. */
 const struct vmpt_rates *vmpt_clocks_rates(const struct vmpt_clocks *clocks);
-/* Given rates that are wrong. NULL: none. */
+/* Given rates that are wrong. NULL: none. Owned by @clocks. */
 const struct vmpt_rates_wrong *vmpt_clocks_rates_wrong(const struct vmpt_clocks *clocks);
+/* What the clock of stream @stream has seen; an index as in vmpt_clocks_open(). Owned by @clocks.
+ */
 const struct vmpt_clock_counts *vmpt_clocks_counts(const struct vmpt_clocks *clocks, size_t stream);
 
-/* VMCSs with a TSC packet or a given map, by number. */
+/* The VMCSs with a TSC packet or a given map, sorted: how many, and the one at @i, from 0 on. */
 size_t vmpt_clocks_vmcs_count(const struct vmpt_clocks *clocks);
 u64 vmpt_clocks_vmcs(const struct vmpt_clocks *clocks, size_t i);
-/* Its TSC packets in the streams; 0: given maps cannot be checked. */
+/* TSC packets of the VMCS at @i in all streams; 0: given maps cannot be checked. */
 u64 vmpt_clocks_vmcs_tscs(const struct vmpt_clocks *clocks, size_t i);
-/* Its epochs by time. The map changes where one ends and the next begins. */
+/*
+ * The epochs of the VMCS at @i by time, *@count of them. The map changes where one ends and the
+ * next begins. Owned by @clocks.
+ */
 const struct vmpt_epoch *vmpt_clocks_epochs(const struct vmpt_clocks *clocks, size_t i,
 					    size_t *count);
+/* Given maps that are contradicted, *@count of them. Owned by @clocks. */
 const struct vmpt_given_wrong *vmpt_clocks_wrong(const struct vmpt_clocks *clocks, size_t *count);
 
 /* The epoch of @vmcs at host time @at (the nearest one); NULL: there is none. */
@@ -232,6 +251,7 @@ const struct vmpt_epoch *vmpt_clocks_at(const struct vmpt_clocks *clocks, u64 vm
 
 struct vmpt_timed;
 
+/* A batch whose items have times. */
 struct vmpt_timed_batch {
 	struct vmpt_batch batch;
 	const struct vmpt_time *time; /* batch.count of them; of a run: its first packet's */
@@ -239,12 +259,19 @@ struct vmpt_timed_batch {
 	size_t back_item;
 };
 
-/* @stream: index into the streams given to vmpt_clocks_open(). */
+/*
+ * Open a decoder with times of @stream, an index into the streams given to vmpt_clocks_open().
+ * @clocks must outlive it. @options may be NULL. 0 with *@timed, which vmpt_timed_close() frees;
+ * -VMPT_E_NOMEM or -VMPT_E_INVAL.
+ */
 int vmpt_timed_open(struct vmpt_timed **timed, const struct vmpt_clocks *clocks, size_t stream,
 		    const struct vmpt_options *options);
+/* Free @timed and its batches; NULL is allowed. */
 void vmpt_timed_close(struct vmpt_timed *timed);
-/* 1: @batch is filled, 0: the end, or a negative error. */
+/* The next items of one owner. 1: @batch is filled and valid until the next call, 0: the end, or a
+ * negative error. */
 int vmpt_timed_next(struct vmpt_timed *timed, struct vmpt_timed_batch *batch);
+/* What has been seen so far. Owned by @timed. */
 const struct vmpt_clock_counts *vmpt_timed_counts(const struct vmpt_timed *timed);
 
 #pragma GCC visibility pop

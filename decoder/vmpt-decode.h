@@ -58,6 +58,7 @@ struct vmpt_stream {
 	size_t extent_count;
 };
 
+/* What a trace was read from. */
 enum vmpt_trace_format { VMPT_TRACE_RAW, VMPT_TRACE_PERF };
 
 /* What the file says about the whole trace; all 0 for raw traces. */
@@ -90,6 +91,7 @@ struct vmpt_diag {
 
 struct vmpt_trace;
 
+/* The number that the calls below compare with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_DECODE_ABI                                                                    \
 	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_stream, struct vmpt_batch, struct vmpt_options, \
 			       struct vmpt_slice),                                         \
@@ -97,7 +99,7 @@ struct vmpt_trace;
 
 /* CPUs and threads of a perf.data; Linux has at most 8,192 CPUs. What has more is incomplete. */
 #define VMPT_PERF_STREAMS 8192u
-/* perf's own events shrink to a tenth or a twentieth. */
+/* Limits of compressed records, see below; perf's own events shrink to a tenth or a twentieth. */
 #define VMPT_INFLATE_RATIO 64u
 #define VMPT_INFLATE_FREE  (16u << 20)
 
@@ -118,51 +120,61 @@ struct vmpt_trace;
  * A raw file is RTIT if it proves to be: after a PSB of RTIT in its first 4 MiB only packets of
  * RTIT follow, over another PSB or to the end, and nowhere is a PSB of PT. Else it is PT. A file
  * that is a perf.data except for a damaged magic is an error, -VMPT_E_FORMAT.
- * Returns 0, or a negative error with @diag filled (may be NULL). With 0 its text is
- * empty, or says what could not be read if the info has incomplete set.
+ * Returns 0 with *@trace, which vmpt_trace_close() frees, or a negative error with @diag filled
+ * (may be NULL): -VMPT_E_IO, -VMPT_E_FORMAT, -VMPT_E_UNSUPPORTED, -VMPT_E_NO_PT, -VMPT_E_NOMEM,
+ * -VMPT_E_VERSION. With 0 its text is empty, or says what could not be read if the info has
+ * incomplete set.
  */
 int vmpt_trace_open_abi(struct vmpt_trace **trace, const char *path, int cpu,
 			struct vmpt_diag *diag, u64 abi);
 #define vmpt_trace_open(trace, path, cpu, diag) \
 	vmpt_trace_open_abi(trace, path, cpu, diag, VMPT_DECODE_ABI)
-/* A raw file of PT bytes. */
+/* Open a raw file of PT bytes; results as of vmpt_trace_open(). */
 int vmpt_trace_open_raw_abi(struct vmpt_trace **trace, const char *path, int cpu,
 			    struct vmpt_diag *diag, u64 abi);
 #define vmpt_trace_open_raw(trace, path, cpu, diag) \
 	vmpt_trace_open_raw_abi(trace, path, cpu, diag, VMPT_DECODE_ABI)
-/* A raw file of RTIT bytes. */
+/* Open a raw file of RTIT bytes; results as of vmpt_trace_open(). */
 int vmpt_trace_open_rtit_abi(struct vmpt_trace **trace, const char *path, int cpu,
 			     struct vmpt_diag *diag, u64 abi);
 #define vmpt_trace_open_rtit(trace, path, cpu, diag) \
 	vmpt_trace_open_rtit_abi(trace, path, cpu, diag, VMPT_DECODE_ABI)
+/* Open a perf.data; results as of vmpt_trace_open(). */
 int vmpt_trace_open_perf_abi(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag,
 			     u64 abi);
 #define vmpt_trace_open_perf(trace, path, diag) \
 	vmpt_trace_open_perf_abi(trace, path, diag, VMPT_DECODE_ABI)
 /*
- * Add another raw file as one more stream, of another CPU and of the same isa: -VMPT_E_INVAL if it
- * proves to be of the other isa. After vmpt_trace_open_raw() and _rtit() that is not checked.
- * A file that proves neither has the isa of the others, including those added later.
+ * Add another raw file as one more stream, of another CPU and of the same isa. 0, or a negative
+ * error with @diag filled (may be NULL) and @trace as before: -VMPT_E_INVAL if it proves to be of
+ * the other isa, others as of vmpt_trace_open(). After vmpt_trace_open_raw() and _rtit() that is
+ * not checked. A file that proves neither has the isa of the others, including those added later.
  */
 int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
-/* Override the detected isa of raw files, including those added later. -VMPT_E_INVAL for another
- * isa than that of a perf.data. Call before a decoder is opened. */
+/*
+ * Override the detected isa of raw files, including those added later. 0, or -VMPT_E_INVAL for
+ * another isa than that of a perf.data. Call before a decoder is opened.
+ */
 int vmpt_trace_set_isa(struct vmpt_trace *trace, enum vmpt_isa isa);
+/* Free the trace, its streams and info. NULL is allowed. */
 void vmpt_trace_close(struct vmpt_trace *trace);
 
+/* The number of streams. */
 size_t vmpt_trace_streams(const struct vmpt_trace *trace);
-/* Valid until the trace is closed or added to. */
+/* Stream @i, from 0 on, or NULL. Owned by @trace, valid until it is closed or added to. */
 const struct vmpt_stream *vmpt_trace_stream(const struct vmpt_trace *trace, size_t i);
+/* What the file says. Owned by @trace. */
 const struct vmpt_trace_info *vmpt_trace_info(const struct vmpt_trace *trace);
 
 /* perf time in ns of a TSC value; @info->has_time_conv must be set. */
 u64 vmpt_tsc_to_perf_time(const struct vmpt_trace_info *info, u64 tsc);
 
-/* Offset in the file of a byte of the stream. */
+/* Offset in the file of the byte of the stream at @offset. */
 u64 vmpt_stream_file_offset(const struct vmpt_stream *stream, u64 offset);
 
 /* ---- owners (docs/vm-tracking.md) ---- */
 
+/* Whom a packet or a byte belongs to. */
 enum vmpt_owner_kind {
 	VMPT_OWNER_UNKNOWN, /* not known, or lost */
 	VMPT_OWNER_HOST,
@@ -178,6 +190,7 @@ enum vmpt_sure {
 	VMPT_UNKNOWN,
 };
 
+/* The owner of bytes of a trace. */
 struct vmpt_owner {
 	u64 vmcs;	/* VMPT_OWNER_VM only */
 	u8 kind;	/* enum vmpt_owner_kind */
@@ -239,14 +252,16 @@ enum vmpt_rtit_item_kind {
 	VMPT_ITEM_RTIT_RUN,
 };
 
-#define VMPT_RTIT_AUX_CNT    0x03
-#define VMPT_RTIT_AUX_ZEXT   0x04
+/* The aux of an item with a LIP. */
+#define VMPT_RTIT_AUX_CNT    0x03 /* CNT (Table 18) */
+#define VMPT_RTIT_AUX_ZEXT   0x04 /* Zext */
 #define VMPT_RTIT_AUX_NO_LIP 0x08 /* upper LIP bits unknown: payload has the bits sent only */
 #define VMPT_RTIT_AUX_IGNORE 0x10 /* meaningless because of the erratum: E2, E5, E7 */
 /* Bits 7:5: the erratum (Appendix E) whose workaround applies to this item, 0: none. */
 #define VMPT_RTIT_AUX_ERRATUM(aux) ((aux) >> 5)
 #define VMPT_RTIT_AUX_BY(erratum)  ((erratum) << 5)
 
+/* Items of one owner in the order of the stream. Valid until the next call on the decoder. */
 struct vmpt_batch {
 	const struct vmpt_item *items;
 	size_t count;
@@ -306,18 +321,20 @@ enum vmpt_run_fate {
 	VMPT_RUN_LOST,	  /* it began in lost bytes: its offset is the first byte after them */
 };
 
+/* Where a run began. */
 struct vmpt_run_effect {
 	u64 offset; /* of the first packet that it owns; VMPT_RUN_NEVER: ~0 */
 	u8 fate;    /* enum vmpt_run_fate */
 };
 
+/* In ticks, half a minute: see struct vmpt_run_report. */
+#define VMPT_RUNS_APART (1ULL << 36)
+
 /*
  * What became of all runs of a stream. Runs by time are compared with STSs of 40 bits: the first
  * known time is extended to the value nearest to the first run. If they are more than
- * VMPT_RUNS_APART (half a minute) apart, the side record may be of another time.
+ * VMPT_RUNS_APART apart, the side record may be of another time.
  */
-#define VMPT_RUNS_APART (1ULL << 36)
-
 struct vmpt_run_report {
 	struct vmpt_run_effect *effects; /* the caller's, run_count of them; or NULL */
 	size_t never;			 /* runs with VMPT_RUN_NEVER */
@@ -326,7 +343,7 @@ struct vmpt_run_report {
 	u64 tsc, apart; /* that time, in 64 bits; ticks between it and the first run */
 };
 
-/* All 0 is the default. */
+/* How a stream is decoded. All 0, or NULL for a pointer to it, is the default. */
 struct vmpt_options {
 	/* RTIT uses one thread and ignores lanes, chunk and scalar. */
 	unsigned int threads; /* number of threads, the caller's included; 0 is 1, over 12 is 12 */
@@ -359,6 +376,7 @@ enum vmpt_vms {
 	VMPT_VMS_SEEN,	 /* .stream has a packet of VMX at .offset, or a PIP with NR = 1 */
 };
 
+/* The first packet that says VM. */
 struct vmpt_vms_found {
 	enum vmpt_vms vms;
 	size_t stream; /* an index into those given */
@@ -380,12 +398,19 @@ int vmpt_vms_find(const struct vmpt_stream *const *streams, size_t count,
 
 struct vmpt_decoder;
 
-/* @stream must outlive the decoder. Returns 0, -VMPT_E_NOMEM or -VMPT_E_INVAL. */
+/*
+ * Open a decoder of the packets of @stream, which must outlive it; @options may be NULL. Returns 0
+ * with *@dec, which vmpt_decoder_close() frees; -VMPT_E_NOMEM or -VMPT_E_INVAL.
+ */
 int vmpt_decoder_open(struct vmpt_decoder **dec, const struct vmpt_stream *stream,
 		      const struct vmpt_options *options);
+/* Free the decoder and its batches; NULL is allowed. */
 void vmpt_decoder_close(struct vmpt_decoder *dec);
 
-/* The next items of one owner. 1: @batch is filled, 0: the end, or a negative error. */
+/*
+ * The next items of one owner. 1: @batch is filled and valid until the next call, 0: the end, or a
+ * negative error: -VMPT_E_NOMEM. Damage of the trace is no error but an item, VMPT_ITEM_LOSS.
+ */
 int vmpt_batch_next(struct vmpt_decoder *dec, struct vmpt_batch *batch);
 
 /* A place in a batch, for vmpt_packet_next(). All 0 to start. */
@@ -450,8 +475,10 @@ enum vmpt_begin {
 			   /* RTIT: ENTRY, EXIT and SWITCH follow from the side record */
 };
 
+/* CR3 values that a slice can hold. */
 #define VMPT_SLICE_CR3S 6
 
+/* A maximal run of bytes of one owner, or a loss. */
 struct vmpt_slice {
 	u64 offset, size; /* bytes in the stream */
 	struct vmpt_owner owner;
@@ -471,9 +498,9 @@ struct vmpt_slice {
 	u64 last_psb;			  /* offset of the last PSB in it, 0 if none */
 };
 
+/* ---- what is lost ---- */
+
 /*
- * ---- what is lost ----
- *
  * All that count use these. A loss is one slice with VMPT_BEGIN_LOSS, which is one item
  * VMPT_ITEM_LOSS: bytes of one cause that are no packets; with no bytes, a gap that the recorder
  * left. Losses that adjoin are several. Bytes without a proven owner are no loss: they are packets.
@@ -485,6 +512,7 @@ struct vmpt_losses {
 	u8 err;		  /* of the first: enum vmpt_error */
 };
 
+/* Count one loss of @size bytes at stream offset @offset; @err: enum vmpt_error. */
 static inline void vmpt_losses_add(struct vmpt_losses *l, u64 offset, u64 size, unsigned int err)
 {
 	if (!l->count++) {
@@ -503,8 +531,13 @@ static inline bool vmpt_slice_unproven(const struct vmpt_slice *slice)
 
 struct vmpt_splitter;
 
+/*
+ * Open a splitter of @stream, which must outlive it; @options may be NULL. Returns 0 with *@split,
+ * which vmpt_splitter_close() frees; -VMPT_E_NOMEM or -VMPT_E_INVAL.
+ */
 int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *stream,
 		       const struct vmpt_options *options);
+/* Free the splitter; NULL is allowed. */
 void vmpt_splitter_close(struct vmpt_splitter *split);
 
 /* The next slice; slices are contiguous. 1, 0 at the end, or a negative error. */

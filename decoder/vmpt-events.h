@@ -14,6 +14,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Records of a perf.data, and tracepoints in it. */
 enum vmpt_event_kind {
 	VMPT_EVENT_SWITCH_IN,  /* .pid, .tid start to run on .cpu */
 	VMPT_EVENT_SWITCH_OUT, /* they stop; .flag: preempted */
@@ -24,18 +25,18 @@ enum vmpt_event_kind {
 	VMPT_EVENT_FORK,       /* .pid, .tid: the child */
 	VMPT_EVENT_THREAD_END, /* .pid, .tid */
 	VMPT_EVENT_ITRACE_START,
-	VMPT_EVENT_LOST,     /* .info1: number of events lost about here */
-	VMPT_EVENT_RECORDED, /* perf opened its intel_pt event on .cpu; has no time */
-	VMPT_EVENT_KVM_MSR,  /* kvm:kvm_msr: .info1: the MSR that the guest read or wrote */
-	VMPT_EVENT_KVM_GPA,  /* kvm:kvm_page_fault, kvm_mmio, kvm_fast_mmio: .info1: the guest's
-				physical address */
+	VMPT_EVENT_LOST_EVENTS, /* .info1: number of events lost about here */
+	VMPT_EVENT_RECORDED,	/* perf opened its intel_pt event on .cpu; has no time */
+	VMPT_EVENT_KVM_MSR,	/* kvm:kvm_msr: .info1: the MSR that the guest read or wrote */
+	VMPT_EVENT_KVM_GPA,	/* kvm:kvm_page_fault, kvm_mmio, kvm_fast_mmio: .info1: the guest's
+				   physical address */
 };
 
 #define VMPT_EVENT_NO_VCPU   0xffff /* the kernel's tracepoint does not have it */
 #define VMPT_EVENT_NO_REASON 0xffff /* the same, or it is not an exit reason of VMX */
 #define VMPT_EVENT_ISA_VMX   1	    /* kvm_exit's isa */
 
-/* Owned by the trace. */
+/* An event; members that its kind does not name are 0 or -1. Owned by the trace. */
 struct vmpt_event {
 	u64 time; /* perf's, ns; 0: the record has none */
 	u64 tsc;  /* .time as host TSC, if the trace has perf's time conversion; else 0 */
@@ -82,6 +83,7 @@ struct vmpt_given_thread {
 
 struct vmpt_names;
 
+/* What names are derived from. */
 struct vmpt_names_options {
 	/* From vmpt_trace_events(); must outlive the names. Those without .tsc are not used. */
 	const struct vmpt_event *events;
@@ -90,6 +92,7 @@ struct vmpt_names_options {
 	size_t given_count;
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_NAMES_ABI                                                               \
 	VMPT_ABI4(struct vmpt_names_options, struct vmpt_vm_name, struct vmpt_event, \
 		  struct vmpt_given_thread)
@@ -97,11 +100,12 @@ struct vmpt_names_options {
 /*
  * Match runs of guests with events: while a guest runs on a CPU, the thread there is that of the
  * last kvm:kvm_entry, or the one switched in last. On a CPU without either event runs have no name.
- * 0 or -VMPT_E_NOMEM.
+ * 0 with *@names, which vmpt_names_close() frees; -VMPT_E_NOMEM or -VMPT_E_VERSION.
  */
 int vmpt_names_open_abi(struct vmpt_names **names, const struct vmpt_names_options *options,
 			u64 abi);
 #define vmpt_names_open(names, options) vmpt_names_open_abi(names, options, VMPT_NAMES_ABI)
+/* Free the names; NULL is allowed. */
 void vmpt_names_close(struct vmpt_names *names);
 
 /*
@@ -117,12 +121,12 @@ int vmpt_names_run(struct vmpt_names *names, u64 vmcs, int cpu, const struct vmp
  */
 int vmpt_names_stream(struct vmpt_names *names, const struct vmpt_clocks *clocks, size_t stream,
 		      int cpu, const struct vmpt_options *options);
-/* All runs are added: determine the names. Call once. */
+/* All runs are added: determine the names. Call once. 0 or -VMPT_E_NOMEM. */
 int vmpt_names_finish(struct vmpt_names *names);
 
-/* By VMCS, then by time. After vmpt_names_finish(). */
+/* All names by VMCS, then by time, *@count of them. After vmpt_names_finish(). Owned by @names. */
 const struct vmpt_vm_name *vmpt_names_list(const struct vmpt_names *names, size_t *count);
-/* NULL: it has no name at that time. */
+/* The name of @vmcs at host TSC @tsc. NULL: it has none at that time. Owned by @names. */
 const struct vmpt_vm_name *vmpt_names_at(const struct vmpt_names *names, u64 vmcs, u64 tsc);
 
 #pragma GCC visibility pop

@@ -35,6 +35,7 @@ enum vmpt_extract_clock {
 	VMPT_EXTRACT_CLOCK_GUEST,
 };
 
+/* How streams are extracted. All 0 is the default. */
 struct vmpt_extract_options {
 	struct vmpt_options decode;
 	/* RTIT has the hardware TSC only: AS_IS. */
@@ -101,6 +102,7 @@ struct vmpt_extracted {
 	u32 lips_unknown;
 };
 
+/* Where streams go. Each returns 0; what else it returns ends vmpt_extract(). */
 struct vmpt_extract_ops {
 	/* A new stream, numbered from 0 on; @owner is its owner. */
 	int (*stream)(void *opaque, int stream, const struct vmpt_owner *owner);
@@ -110,11 +112,13 @@ struct vmpt_extract_ops {
 	int (*slice)(void *opaque, const struct vmpt_extracted *slice);
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_EXTRACT_ABI VMPT_ABI2(struct vmpt_extract_options, struct vmpt_extracted)
 
 /*
- * Split @stream. Returns 0, a negative error, or the first nonzero value that one of
- * @ops returned, which ends it.
+ * Split @stream; @options may be NULL, @opaque is passed to @ops. Returns 0; -VMPT_E_NOMEM,
+ * -VMPT_E_INVAL, -VMPT_E_VERSION; or the first nonzero value that one of @ops returned, which ends
+ * it.
  */
 int vmpt_extract_abi(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
 		     const struct vmpt_extract_ops *ops, void *opaque, u64 abi);

@@ -15,6 +15,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Who ran. */
 enum vmpt_span_kind {
 	VMPT_SPAN_HOST,
 	VMPT_SPAN_GUEST,   /* .vmcs if .owner.kind is VMPT_OWNER_VM */
@@ -42,8 +43,10 @@ enum vmpt_reason_source {
 	VMPT_REASON_PATTERN, /* guessed from the packets around it */
 };
 
+/* No reason is known. */
 #define VMPT_REASON_UNKNOWN 0xffff
 
+/* A VM exit, as far as the trace and KVM's events show it. */
 struct vmpt_exit {
 	u16 reason;  /* basic exit reason (SDM 3, Appendix C), or VMPT_REASON_UNKNOWN */
 	u8 source;   /* enum vmpt_reason_source; CODE and PATTERN are guesses */
@@ -58,6 +61,7 @@ struct vmpt_exit {
 	u64 gpa;
 };
 
+/* A stretch of one CPU with one owner. */
 struct vmpt_span {
 	u32 stream; /* the stream's index */
 	u8 kind;    /* enum vmpt_span_kind */
@@ -90,6 +94,7 @@ struct vmpt_exit_place {
 	bool idle; /* before that, the CPU slept or ran something else (struct vmpt_exit) */
 };
 
+/* All 0 is the default. */
 struct vmpt_timeline_options {
 	/* .threads: streams decoded in parallel; with a single stream, threads of its decoder.
 	 * .progress: bytes of all streams. */
@@ -106,20 +111,22 @@ struct vmpt_timeline_options {
 	void *guess_opaque;
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_TIMELINE_ABI                                                           \
 	VMPT_ABI4(struct vmpt_timeline_options, struct vmpt_span, struct vmpt_exit, \
 		  struct vmpt_exit_place)
 
 /*
  * @streams as given to vmpt_clocks_open(), all of them; they, @clocks and what @options points to
- * must outlive the timeline. 0, -VMPT_E_NOMEM, -VMPT_E_INVAL, or -VMPT_E_UNSUPPORTED for RTIT,
- * which does not show VM exits.
+ * must outlive the timeline. 0 with *@timeline, which vmpt_timeline_close() frees; -VMPT_E_NOMEM,
+ * -VMPT_E_INVAL, -VMPT_E_VERSION, or -VMPT_E_UNSUPPORTED for RTIT, which does not show VM exits.
  */
 int vmpt_timeline_open_abi(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
 			   const struct vmpt_stream *const *streams, size_t count,
 			   const struct vmpt_timeline_options *options, u64 abi);
 #define vmpt_timeline_open(timeline, clocks, streams, count, options) \
 	vmpt_timeline_open_abi(timeline, clocks, streams, count, options, VMPT_TIMELINE_ABI)
+/* Free the timeline; NULL is allowed. */
 void vmpt_timeline_close(struct vmpt_timeline *timeline);
 
 /*
@@ -130,7 +137,8 @@ void vmpt_timeline_close(struct vmpt_timeline *timeline);
  */
 int vmpt_timeline_next(struct vmpt_timeline *timeline, struct vmpt_span *span);
 
-/* For example "EPT violation"; NULL for a number that is not in the manual. */
+/* The name of a basic exit reason (SDM 3, Appendix C), for example "EPT violation"; NULL for a
+ * number that is not in the manual. Static memory. */
 const char *vmpt_exit_reason_name(unsigned int reason);
 
 #pragma GCC visibility pop

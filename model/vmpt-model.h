@@ -80,6 +80,7 @@ struct vmpt_unit_options {
 	bool uintr_fup_alone;
 };
 
+/* What vmpt_unit_init() makes a unit of. */
 struct vmpt_unit_config {
 	struct vmpt_pt_cpuid cpuid;
 	struct vmpt_unit_options options;
@@ -157,6 +158,7 @@ struct vmpt_unit {
 	u16 used;
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_UNIT_ABI                                                          \
 	VMPT_ABI4(struct vmpt_unit, struct vmpt_unit_config, struct vmpt_sink, \
 		  struct vmpt_unit_options)
@@ -178,7 +180,10 @@ int vmpt_unit_init_abi(struct vmpt_unit *unit, const struct vmpt_unit_config *co
 int vmpt_unit_rdmsr(struct vmpt_unit *unit, u32 msr, u64 *value);
 int vmpt_unit_wrmsr(struct vmpt_unit *unit, u32 msr, u64 value, u64 ip, u64 next_ip);
 
-/* XRSTORS and XSAVES of component 8: like WRMSR of all, CTL last; TraceEn is cleared last. */
+/*
+ * XRSTORS and XSAVES of component 8 (33.2.8.1): like WRMSR of all, CTL last; TraceEn is cleared
+ * last. XRSTORS: 0, or VMPT_GP with nothing changed: TraceEn is 1, or an MSR refuses its value.
+ */
 int vmpt_unit_xrstors(struct vmpt_unit *unit, const struct vmpt_pt_regs *regs, u64 ip, u64 next_ip);
 void vmpt_unit_xsaves(struct vmpt_unit *unit, struct vmpt_pt_regs *regs, u64 ip);
 
@@ -200,6 +205,7 @@ void vmpt_unit_ret(struct vmpt_unit *unit, u64 target);
 
 /* ---- far transfers and events ---- */
 
+/* Transfers of control that are no near branch (33.2.1.3). */
 enum vmpt_far_kind {
 	VMPT_FAR_BRANCH, /* far JMP, CALL, RET, SYSCALL, SYSRET, SYSENTER, SYSEXIT */
 	VMPT_FAR_IRET,
@@ -228,6 +234,7 @@ enum vmpt_far_time {
 	VMPT_FAR_TIMES
 };
 
+/* A far transfer or an event, for vmpt_unit_far(). */
 struct vmpt_far {
 	u8 kind; /* enum vmpt_far_kind */
 	u8 vector;
@@ -246,6 +253,7 @@ struct vmpt_far {
 	const struct vmpt_now *times;
 };
 
+/* A far transfer or an event: packets by 33.2.1.3 and Tables 33-55, 33-56 and 33-59. */
 void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far);
 
 /* MOV CR3: @mode after it. */
@@ -279,12 +287,16 @@ void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 stat
 void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_state);
 void vmpt_unit_wake(struct vmpt_unit *unit, u8 last, u8 deepest, u8 reason);
 
-/* A block of @n items (33.4.1.1): PEBS over PT. @sz: 0 8-byte items, 1 4-byte. @ip: of
- * the FUP after BEP, in context. */
+/* An item of a block: a BIP (33.4.2.27). */
 struct vmpt_unit_item {
 	u8 id;
 	u64 payload;
 };
+
+/*
+ * A block of @n items (33.4.1.1): PEBS over PT. @sz: 0 8-byte items, 1 4-byte. @ip: of
+ * the FUP after BEP, in context.
+ */
 void vmpt_unit_block(struct vmpt_unit *unit, unsigned int type, unsigned int sz,
 		     const struct vmpt_unit_item *items, size_t n, u64 ip);
 
@@ -298,6 +310,7 @@ void vmpt_unit_vmptrld(struct vmpt_unit *unit, u64 vmcs);
 void vmpt_unit_vmxon(struct vmpt_unit *unit, bool misc14, u64 ip);
 void vmpt_unit_vmxoff(struct vmpt_unit *unit);
 
+/* A VM entry that succeeds. */
 struct vmpt_unit_entry {
 	struct vmpt_unit_vmx vmx; /* in use from here on; nonroot is ignored */
 	bool load_ctl;		  /* entry control 18, or the list: CTL becomes @ctl */
@@ -306,11 +319,13 @@ struct vmpt_unit_entry {
 	u64 target; /* guest RIP as LIP */
 	struct vmpt_mode mode;
 };
+/* The packets of Table 33-53; @entry is read during the call only. */
 void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry);
 
 /* A VM entry that fails early (Table 33-54): execution goes on at @next_ip. */
 void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, u64 next_ip);
 
+/* A VM exit. */
 struct vmpt_unit_exit {
 	bool clear_ctl; /* exit control 25: CTL becomes 0 */
 	bool load_ctl;	/* the MSR-load list sets CTL */
@@ -323,6 +338,7 @@ struct vmpt_unit_exit {
 	u64 target; /* host RIP */
 	struct vmpt_mode mode;
 };
+/* The packets of Table 33-53; @exit is read during the call only. */
 void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit);
 
 /*
@@ -378,6 +394,8 @@ struct vmpt_unit_rest {
 	u16 used;
 	bool in_overflow; /* packets after them were lost */
 };
+
+/* Take the pending bytes away, and give them back: see struct vmpt_unit_rest. */
 void vmpt_unit_rest_take(struct vmpt_unit *unit, struct vmpt_unit_rest *rest);
 void vmpt_unit_rest_give(struct vmpt_unit *unit, const struct vmpt_unit_rest *rest);
 

@@ -54,6 +54,8 @@ struct vmpt_rtit_sink {
 /* Errata of Appendix E, each of which can be enabled. */
 #define VMPT_RTIT_ERRATUM(n) (1u << (n))
 
+/* Choices that the manual leaves open, and errata; all 0 is what docs/rtit/model.md has as the
+ * default. */
 struct vmpt_rtit_unit_options {
 	u32 errata; /* VMPT_RTIT_ERRATUM(1) … (7) */
 	/*
@@ -75,6 +77,7 @@ struct vmpt_rtit_unit_options {
 	struct vmpt_rtit_rules rules;
 };
 
+/* What vmpt_rtit_unit_init() makes a unit of. */
 struct vmpt_rtit_unit_config {
 	struct vmpt_rtit_unit_options options;
 	const struct vmpt_rtit_sink *sink;
@@ -122,6 +125,7 @@ struct vmpt_rtit_unit {
 	u16 used;
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_RTIT_UNIT_ABI                                                                    \
 	VMPT_ABI4(struct vmpt_rtit_unit, struct vmpt_rtit_unit_config, struct vmpt_rtit_sink, \
 		  struct vmpt_rtit_unit_options)
@@ -131,6 +135,7 @@ struct vmpt_rtit_unit {
 int vmpt_rtit_unit_init_abi(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config,
 			    u64 abi);
 #define vmpt_rtit_unit_init(unit, config) vmpt_rtit_unit_init_abi(unit, config, VMPT_RTIT_UNIT_ABI)
+/* RESET (3.3); INIT is vmpt_rtit_unit_far() and changes no MSR. */
 void vmpt_rtit_unit_reset(struct vmpt_rtit_unit *unit);
 
 /* ---- MSRs (3.3) ---- */
@@ -157,7 +162,7 @@ void vmpt_rtit_unit_jmp_indirect(struct vmpt_rtit_unit *unit, u64 next_ip, u64 t
 void vmpt_rtit_unit_call_indirect(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target);
 void vmpt_rtit_unit_ret(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target);
 
-/* Far JMP, CALL, RET, IRET, SYSCALL …, interrupts, exceptions, INIT, SIPI: rows 27 to 35. */
+/* A far JMP, CALL or RET, IRET, SYSCALL …, an interrupt, exception, INIT or SIPI. */
 struct vmpt_rtit_far {
 	u64 ip; /* as in Table 1: NLIP; for a fault the faulting instruction's address */
 	u64 target;
@@ -170,6 +175,8 @@ struct vmpt_rtit_far {
 	u8 prefixes;
 	u64 insn;
 };
+
+/* A far transfer or an event: rows 27 to 35. */
 void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far *far);
 
 /* MOV CR3, rows 39 to 44; MOV CR0, which makes a PIP if CR0.PG changes (4.2.10). */
@@ -178,6 +185,7 @@ void vmpt_rtit_unit_mov_cr0(struct vmpt_rtit_unit *unit, u64 next_ip, bool pagin
 
 /* ---- SMM and VMX (2.6): rows 36 to 38; no TIP, no PIP ---- */
 
+/* SMI and RSM: @ip is saved, @target and @mode are what is resumed. */
 void vmpt_rtit_unit_smi(struct vmpt_rtit_unit *unit, u64 ip);
 void vmpt_rtit_unit_rsm(struct vmpt_rtit_unit *unit, u64 target, const struct vmpt_rtit_mode *mode);
 /* VMXON and VMXOFF: enter and leave root operation, which is never traced. */

@@ -155,6 +155,8 @@ int vmpt_caps_read_abi(struct vmpt_caps *caps, const struct vmpt_cpu_reader *rea
 
 	if (abi != VMPT_CAPS_ABI)
 		return -VMPT_E_VERSION;
+	if (!caps || !reader || !reader->cpuid)
+		return -VMPT_E_INVAL;
 	*caps = (struct vmpt_caps){ 0 };
 	err = cpuid(reader, 0, 0, &first);
 	if (!err)

@@ -74,16 +74,18 @@ extern const struct vmpt_policy vmpt_policy_all;
 const char *vmpt_policy_note(const struct vmpt_caps *host, const struct vmpt_policy *policy,
 			     unsigned int index);
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_CAPS_ABI                                                           \
 	VMPT_ABI4(struct vmpt_caps, struct vmpt_cpu_reader, struct vmpt_policy, \
 		  struct vmpt_baseline)
 
 /*
  * Read a processor: CPUID 1, 7, 14H.0 and 14H.1, 15H, 80000008H; IA32_VMX_MISC and the VMX
- * capability MSRs. Subleaves of 14H above 1 are not read: this manual defines none, so the library
- * virtualizes none of them and no guest is shown one. A control counts only if both it and those it
- * depends on are present. 0, or the result of the reader's cpuid callback; an MSR whose rdmsr fails
- * counts as missing.
+ * capability MSRs (SDM 3 33.3.1, 33.5.1). Subleaves of 14H above 1 are not read: this manual
+ * defines none, so the library virtualizes none of them and no guest is shown one. A control counts
+ * only if both it and those it depends on are present. 0; the result of the reader's cpuid
+ * callback, with @caps undefined; -VMPT_E_INVAL: @caps, @reader or its cpuid callback is NULL;
+ * -VMPT_E_VERSION. An MSR whose rdmsr fails counts as missing.
  */
 int vmpt_caps_read_abi(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader, u64 abi);
 #define vmpt_caps_read(caps, reader) vmpt_caps_read_abi(caps, reader, VMPT_CAPS_ABI)

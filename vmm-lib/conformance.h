@@ -45,11 +45,12 @@ struct vmpt_conformance_ops {
 	/* Optional: number of PMIs that the guest's LVT received since power_on. */
 	int (*pmis)(void *opaque, u64 *count);
 
-	/* Optional events */
+	/* Optional: events. */
 	int (*warm_reset)(void *opaque);
 	int (*init)(void *opaque);
 	int (*smi)(void *opaque);
-	int (*rsm)(void *opaque); /* VMPT_SHUTDOWN if the vCPU shuts down */
+	int (*rsm)(void *opaque); /* optional; VMPT_SHUTDOWN if the vCPU shuts down */
+	/* Optional: the guest executes the instruction. */
 	int (*vmxon)(void *opaque);
 	int (*vmxoff)(void *opaque);
 
@@ -78,6 +79,7 @@ struct vmpt_conformance_ops {
 	u64 hole_gpa;
 };
 
+/* How a scenario ended. */
 enum vmpt_verdict { VMPT_PASSED, VMPT_FAILED, VMPT_SKIPPED };
 
 /* What a scenario found: the first error. */
@@ -92,6 +94,7 @@ struct vmpt_conformance_result {
 	u64 want, got;
 };
 
+/* How many scenarios ended how. */
 struct vmpt_conformance_summary {
 	unsigned int passed, failed, skipped;
 };
@@ -99,14 +102,15 @@ struct vmpt_conformance_summary {
 /* Called for each scenario, in order; the result is valid during the call. */
 typedef void vmpt_conformance_report(void *opaque, const struct vmpt_conformance_result *result);
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_CONFORMANCE_ABI                                                   \
 	VMPT_ABI4(struct vmpt_conformance_ops, struct vmpt_conformance_result, \
 		  struct vmpt_conformance_summary, struct vmpt_caps)
 
 /*
  * Run all scenarios; @opaque is passed to all callbacks. 0 even if scenarios failed, see @summary;
- * -VMPT_E_INVAL: a callback is missing or RAM is too small; other negative values: that of a
- * callback, which ended the run. @report and @summary may be NULL.
+ * -VMPT_E_INVAL: @ops is NULL, a callback is missing or RAM is too small; -VMPT_E_VERSION; other
+ * negative values: that of a callback, which ended the run. @report and @summary may be NULL.
  */
 int vmpt_conformance_run_abi(const struct vmpt_conformance_ops *ops, void *opaque,
 			     vmpt_conformance_report *report,

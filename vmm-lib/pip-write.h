@@ -14,6 +14,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* What wrote CR3. */
 enum vmpt_cr3_cause {
 	VMPT_CR3_MOV,	      /* MOV CR3 that exited, or that the VMM emulated */
 	VMPT_CR3_TASK_SWITCH, /* no PIP if CR3 stays as it is (Table 33-24) */
@@ -23,6 +24,7 @@ enum vmpt_cr3_cause {
 	VMPT_CR3_SMM,	      /* SMI or RSM: never a PIP (33.2.9.3) */
 };
 
+/* A write of CR3. */
 struct vmpt_cr3_write {
 	u64 old_cr3, new_cr3; /* as the guest believes; bit 63 of a MOV's source is ignored */
 	u8 cause;	      /* enum vmpt_cr3_cause */

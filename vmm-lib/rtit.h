@@ -28,6 +28,7 @@ extern "C" {
 
 /* ---- what a guest is shown (1.2, 3.1) ---- */
 
+/* A processor's family, model and stepping, by which software knows that it has RTIT (1.2). */
 struct vmpt_rtit_signature {
 	u8 family, model, stepping; /* as DisplayFamily, DisplayModel */
 };
@@ -44,6 +45,7 @@ void vmpt_rtit_cpuid(const struct vmpt_rtit_signature *signature, u32 leaf, u32 
 
 /* ---- the VMM's callbacks ---- */
 
+/* They get the opaque of struct vmpt_rtit_config. Those not marked optional are required. */
 struct vmpt_rtit_ops {
 	/*
 	 * The processor's RTIT MSRs, on the processor that runs the vCPU, preemption off. Both or
@@ -85,6 +87,7 @@ struct vmpt_rtit_ops {
 	void (*clock)(void *opaque, u64 *tsc, u8 *acbr, u8 *ecbr);
 };
 
+/* How output reaches the guest's memory. */
 enum vmpt_rtit_output {
 	VMPT_RTIT_CONTIGUOUS, /* the processor writes to guest memory; through the bounce buffer
 				 where that is not contiguous, if there is one */
@@ -105,6 +108,7 @@ struct vmpt_rtit_bounce {
 	u32 size;
 };
 
+/* What vmpt_rtit_vcpu_init() makes a vCPU of; it is copied. */
 struct vmpt_rtit_config {
 	const struct vmpt_rtit_ops *ops; /* owned by the caller */
 	void *opaque;
@@ -128,9 +132,8 @@ struct vmpt_rtit_config {
 /* Events for the caller, accumulated until it clears them. */
 #define VMPT_RTIT_EVENT_LOST   0x1 /* bytes of the guest's trace were lost: see lost */
 #define VMPT_RTIT_EVENT_PARKED 0x2 /* no memory for output: the guest is not traced now */
-#define VMPT_RTIT_EVENT_HARDWARE                                        \
-	0x4 /* the processor answered what no such MSR can hold, or its \
-	     * OFFSET went back */
+/* The processor answered what no such MSR can hold, or its OFFSET went back. */
+#define VMPT_RTIT_EVENT_HARDWARE 0x4
 
 /* Where the processor's output goes while the guest's MSRs are in it. */
 enum vmpt_rtit_path {
@@ -154,6 +157,7 @@ struct vmpt_rtit_rewrite {
 	u64 bytes; /* overwritten, added up */
 };
 
+/* A vCPU. The caller may read the fields under "to read". */
 struct vmpt_rtit_vcpu {
 	/* set by init */
 	struct vmpt_rtit_config config;
@@ -187,6 +191,7 @@ struct vmpt_rtit_vcpu {
 	struct vmpt_rtit_rewrite rewrite;
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_RTIT_VCPU_ABI                                                              \
 	VMPT_ABI4(struct vmpt_rtit_vcpu, struct vmpt_rtit_config, struct vmpt_rtit_ops, \
 		  struct vmpt_rtit_signature)
@@ -267,6 +272,7 @@ int vmpt_rtit_vcpu_hold(struct vmpt_rtit_vcpu *vcpu, bool held);
 
 /* ---- missing packets (4.2.10, 4.2.13) ---- */
 
+/* A write of CR3, or of CR0 that changed CR0.PG: the values after it. */
 struct vmpt_rtit_cr_write {
 	u64 new_cr3;
 	bool new_paging;
@@ -293,8 +299,8 @@ int vmpt_rtit_vcpu_wake(struct vmpt_rtit_vcpu *vcpu, bool context_en);
 
 /*
  * The guest's TSC = hardware TSC + @core_offset (IA32_TSC_OFFSET of the processor) + @tsc_offset
- * (of the VMCS). Call it at each change; with rewrite_clock it syncs first and returns that call's
- * errors.
+ * (of the VMCS), both in ticks, two's complement. Call it at each change. 0; with rewrite_clock it
+ * syncs first, and returns the errors of vmpt_rtit_vcpu_sync().
  */
 int vmpt_rtit_vcpu_clock(struct vmpt_rtit_vcpu *vcpu, u64 tsc_offset, u64 core_offset);
 
@@ -341,8 +347,10 @@ size_t vmpt_rtit_record_print(const struct vmpt_rtit_record *record, char *buf, 
 
 /* ---- save and restore, migration ---- */
 
+/* The version that vmpt_rtit_vcpu_save() writes. */
 #define VMPT_RTIT_STATE_VERSION 1
-#define VMPT_RTIT_STATE_MAX	512
+/* Most bytes that vmpt_rtit_vcpu_save() writes. */
+#define VMPT_RTIT_STATE_MAX 512
 /*
  * Write the state of a vCPU that is not loaded to @buf. Returns the bytes written or -VMPT_E_SPACE,
  * -VMPT_E_STATE (loaded, or output is not copied yet: vmpt_rtit_vcpu_sync()). Little-endian,

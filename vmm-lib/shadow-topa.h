@@ -59,6 +59,8 @@ enum vmpt_shadow_end {
 	VMPT_SHADOW_DIRECT, /* single range that is contiguous on the host: no table */
 };
 
+/* The shadow of one vCPU, inside its struct vmpt_vcpu: private to the library, readable for tests.
+ */
 struct vmpt_shadow {
 	const struct vmpt_shadow_memory *memory; /* NULL: this vCPU has no shadow */
 	u32 used;				 /* entries in use, END links not counted */

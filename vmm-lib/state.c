@@ -107,7 +107,7 @@ static void put_flags(struct writer *w, const struct vmpt_vcpu *vcpu)
 	end(w, start);
 
 	start = begin(w, TAG_EVENTS);
-	put(w, vcpu->events, 4);
+	put(w, vcpu->events & ~(u32)VMPT_EVENT_HOST, 4);
 	put(w, vcpu->output_why, 1);
 	end(w, start);
 }

@@ -53,7 +53,9 @@ static int check_shadow(const struct vmpt_shadow_memory *memory, struct vmpt_ref
 static int check_ops(const struct vmpt_ops *ops, const struct vmpt_vmx_plan *plan,
 		     struct vmpt_refusal *why)
 {
-	bool hardware = ops->hw_rdmsr || ops->hw_wrmsr || ops->set_guest_ctl;
+	/* For a guest with PT they may all be missing: a VMM that is the processor itself. */
+	bool hardware = ops->hw_rdmsr || ops->hw_wrmsr || ops->set_guest_ctl ||
+			(plan->stop_host && !plan->guest_pt);
 
 	if (plan->guest_pt && !ops->guest_read)
 		return missing(why, "ops.guest_read");

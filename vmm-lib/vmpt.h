@@ -32,6 +32,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Not an error: the guest's processor goes into shutdown. */
 #define VMPT_SHUTDOWN 2
 /* Not for the guest: work is left, call again. */
 #define VMPT_MORE 3
@@ -121,7 +122,8 @@ struct vmpt_ops {
 	/*
 	 * The processor's MSRs, on the processor that runs the vCPU, preemption off. These and
 	 * set_guest_ctl are all present or all absent: absent in a VMM that is the processor itself
-	 * and never calls vmpt_vcpu_enter().
+	 * and never calls vmpt_vcpu_enter(), which returns -VMPT_E_INVAL then. A plan that stops
+	 * the host's tracing for a guest without PT needs them.
 	 */
 	int (*hw_rdmsr)(void *opaque, u32 msr, u64 *value);
 	int (*hw_wrmsr)(void *opaque, u32 msr, u64 value);
@@ -171,6 +173,7 @@ enum vmpt_msr_owner {
 
 /* ---- the vCPU ---- */
 
+/* What vmpt_vcpu_init() makes a vCPU of. All 0 is the default of what is not a pointer. */
 struct vmpt_config {
 	const struct vmpt_caps *host;		 /* read during init only */
 	const struct vmpt_caps *guest;		 /* as offered and checked; read during init only */
@@ -217,11 +220,16 @@ struct vmpt_config {
 	u64 adjust_budget, adjust_traced;
 };
 
-/* Events that calls which write to the guest's output report. */
+/* Events that calls report in struct vmpt_vcpu. */
 #define VMPT_EVENT_PMI	 0x1 /* inject_pmi was called */
 #define VMPT_EVENT_STOP	 0x2 /* STATUS.Stopped was set */
 #define VMPT_EVENT_ERROR 0x4 /* STATUS.Error was set, see output_why */
 #define VMPT_EVENT_LOST	 0x8 /* bytes of the guest's trace were lost */
+/*
+ * Of vmpt_vcpu_enter() and vmpt_vcpu_exit(), whatever they return: the host does not trace as it
+ * wants, or traced meanwhile: notify its tracer. No part of a saved state.
+ */
+#define VMPT_EVENT_HOST 0x10
 
 /* A vCPU. The fields are private to this library; the caller may read those under "to read". */
 struct vmpt_vcpu {
@@ -284,6 +292,7 @@ struct vmpt_vcpu {
 	u64 cr3_guest, cr3_hw;
 };
 
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
 #define VMPT_VCPU_ABI \
 	VMPT_ABI4(struct vmpt_vcpu, struct vmpt_config, struct vmpt_ops, struct vmpt_caps)
 
@@ -319,9 +328,9 @@ int vmpt_vcpu_rdmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 *value);
 int vmpt_vcpu_wrmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
 
 /*
- * The same for the VMM itself: PT MSRs in any order, as a restore needs, and bit 55 of 38EH. Rules
- * that keep the processor and the host safe still apply; 0, VMPT_GP, or an error as above. An MSR
- * that the guest does not have reads 0 and accepts 0, so one list serves all guests. Setting
+ * RDMSR and WRMSR for the VMM itself: PT MSRs in any order, as a restore needs, and bit 55 of 38EH.
+ * Rules that keep the processor and the host safe still apply; 0, VMPT_GP, or an error as above. An
+ * MSR that the guest does not have reads 0 and accepts 0, so one list serves all guests. Setting
  * TraceEn this way injects no PMI: the one of PendTopaPMI was delivered before.
  */
 int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
@@ -360,6 +369,7 @@ int vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu);
 
 /* ---- XSAVE state component 8 (128 bytes, 72 in use) ---- */
 
+/* Bytes of the component's area. */
 #define VMPT_XSAVE_SIZE 128
 
 /*
@@ -398,10 +408,12 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
 
 /*
  * Call after the VM exit (or failed entry), before preemption is enabled again. Always runs to
- * completion: even after an error the vCPU is out and the owner is the host. 0 or the first error:
+ * completion: even after an error the vCPU is out and the owner is the host. 0 or an error:
  * -VMPT_E_CONTROLS: the exit did not clear TraceEn, or the guest wrote a CTL value that should have
- * exited; -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, the result of host_state or host_ctl. With
- * nothing done: -VMPT_E_STATE (not entered), -VMPT_E_INVAL (@kind).
+ * exited; -VMPT_E_HARDWARE, the result of host_state or host_ctl; -VMPT_E_HOST_TRACING. Of several
+ * the first, -VMPT_E_HOST_TRACING after all others; what the others ask for is in events:
+ * VMPT_EVENT_LOST, VMPT_EVENT_HOST. With nothing done: -VMPT_E_STATE (not entered), -VMPT_E_INVAL
+ * (@kind).
  */
 int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind);
 
@@ -498,6 +510,7 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 
 /* ---- save and restore ---- */
 
+/* The version that vmpt_vcpu_save() writes. */
 #define VMPT_STATE_VERSION 1
 /* Most bytes that vmpt_vcpu_save() writes. */
 #define VMPT_STATE_MAX 1024

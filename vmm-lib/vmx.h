@@ -14,6 +14,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* The VMX controls of PT: bits of the secondary processor-based, exit and entry controls (33.5.1).
+ */
 #define VMPT_SECONDARY_EPT	  (1u << 1)
 #define VMPT_SECONDARY_CONCEAL	  (1u << 19)
 #define VMPT_SECONDARY_PT_USE_GPA (1u << 24)
@@ -25,6 +27,7 @@ extern "C" {
 /* For the VMM's set_guest_ctl and get_guest_ctl: the VMCS field of the guest's CTL. */
 #define VMPT_VMCS_GUEST_RTIT_CTL 0x2814
 
+/* Who traces on a processor that runs a guest, and whom (33.5.2). */
 enum vmpt_use {
 	VMPT_USE_NONE,	 /* no one traces; the guest is shown no PT */
 	VMPT_USE_GUEST,	 /* the guest traces itself; VMX is concealed: its trace looks like that
@@ -47,11 +50,13 @@ struct vmpt_control {
 	u32 mask, value;
 };
 
+/* An entry of an MSR load or store area. */
 struct vmpt_msr_entry {
 	u32 msr;
 	u64 value; /* in a store list: filled in by the processor */
 };
 
+/* Most entries that PT needs in one of the areas. */
 #define VMPT_LIST_MAX 4
 
 /* The three MSR areas of a VMCS, as far as PT needs them. @value is what the VMM writes there. */

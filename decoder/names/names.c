@@ -85,7 +85,7 @@ static bool event_thread(const struct vmpt_event *event, int *tid)
 	case VMPT_EVENT_KVM_EXIT:
 		return true;
 	case VMPT_EVENT_SWITCH_OUT:
-	case VMPT_EVENT_LOST:
+	case VMPT_EVENT_LOST_EVENTS:
 		*tid = NOBODY;
 		return true;
 	default:
@@ -138,11 +138,13 @@ static const struct mark *mark_at(const struct vmpt_names *n, int cpu, u64 tsc)
 int vmpt_names_open_abi(struct vmpt_names **names, const struct vmpt_names_options *options,
 			u64 abi)
 {
-	struct vmpt_names *n = calloc(1, sizeof(*n));
-	int ret = n ? make_marks(n, options) : -VMPT_E_NOMEM;
+	struct vmpt_names *n;
+	int ret;
 
 	if (abi != VMPT_NAMES_ABI)
 		return -VMPT_E_VERSION;
+	n = calloc(1, sizeof(*n));
+	ret = n ? make_marks(n, options) : -VMPT_E_NOMEM;
 	if (!ret)
 		ret = vmpt_vm_threads_open(&n->threads, options);
 	if (ret) {

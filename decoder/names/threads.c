@@ -117,7 +117,7 @@ static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o
 	if (!places)
 		return -VMPT_E_NOMEM;
 	for (i = 0; i < o->event_count; i++)
-		if (o->events[i].tid > 0 && o->events[i].kind != VMPT_EVENT_LOST)
+		if (o->events[i].tid > 0 && o->events[i].kind != VMPT_EVENT_LOST_EVENTS)
 			places[count++] = (struct thread_event){ o->events[i].tid, i };
 	if (count)
 		qsort(places, count, sizeof(*places), by_tid);

@@ -362,7 +362,7 @@ int vmpt_perf_events_record(struct perf_reader *r, const u8 *rec, u32 size)
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		end = read_sample_id(r, rec, size, &event);
-		event.kind = VMPT_EVENT_LOST;
+		event.kind = VMPT_EVENT_LOST_EVENTS;
 		misc = type == PERF_RECORD_LOST ? 16 : 8;
 		if (end < misc + 8)
 			return 0;

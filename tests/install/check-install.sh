@@ -3,10 +3,10 @@
 # The files of "make install" are sufficient. Programs are built from them alone, with pkg-config's
 # flags, as C and C++, shared and static, and run. What the shared libraries export is what the
 # public headers declare and exports.map lists; the archives have no name without the prefix and can be
-# linked whole. Each header compiles alone. The installed command runs.
+# linked whole. Each header compiles alone, and all together. The installed command runs.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
-#	VMPT_DOMAIN: see meson.build)
+#	VMPT_DOMAIN, VMPT_PYTHON: see meson.build)
 # shellcheck disable=SC2046,SC2086 # words
 set -u
 
@@ -297,13 +297,40 @@ cp rtit.c rtit.cc
 works rtit $VMPT_CC -std=c11 $model_cflags rtit.c $model_libs $arch
 works rtit-plus $cxx -std=c++17 $model_cflags rtit.cc $model_libs $arch
 
+rm -f all.c
 for header in $(cd "$dest" && find . -path '*/include/*.h'); do
 	header=${header#*/include/}
-	echo "#include <$header>" >one.c
+	echo "#include <$header>" | tee -a all.c >one.c
 	check "$header alone" $VMPT_CC -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only $cflags one.c
 	check "$header alone, C++" $cxx -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror \
 		-fsyntax-only $cflags one.c
 done
+# In both orders: a macro that is an enumerator elsewhere would pass in one of them.
+sort all.c >one.c
+check 'all headers' $VMPT_CC -std=c11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
+sort -r all.c >one.c
+check 'all headers, in reverse' $VMPT_CC -std=c11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
+
+# The Python module, in the folder where it lies; with the library that it finds there.
+if [ -n "$VMPT_PYTHON" ]; then
+	package=$(find "$dest" -path '*-packages/vmpt')
+	check 'the Python module is installed' [ -f "$package/__init__.py" ] && {
+		check 'typed' [ -f "$package/py.typed" ]
+		check 'by no path of the build' not grep -q "$build" <(readelf -d "$package"/_vmpt.*.so)
+		printf '\002\202%.0s' 1 2 3 4 5 6 7 8 >psb.pt
+		printf '\002\043\006' >>psb.pt
+		cat >use.py <<-'END'
+			import sys, vmpt
+			kinds = [p.name for p in vmpt.open("psb.pt").streams[0].decode()]
+			sys.exit(kinds != ["PSB", "PSBEND", "TNT-8"] or not vmpt.__file__.startswith(sys.argv[1]))
+		END
+		check 'import vmpt' env PYTHONPATH="$(dirname "$package")" PYTHONDONTWRITEBYTECODE=1 \
+			"$VMPT_PYTHON" use.py "$package"
+		! "$VMPT_PYTHON" -c 'import numpy' 2>/dev/null ||
+			check 'examples/python/exits.py' grep -q '^VMCS ' <(PYTHONPATH=$(dirname "$package") \
+				PYTHONDONTWRITEBYTECODE=1 "$VMPT_PYTHON" "$VMPT_ROOT/examples/python/exits.py" psb.pt)
+	}
+fi
 
 command=$(find "$dest" -path '*/bin/vmpt')
 check 'vmpt is installed' "$command" --version

@@ -79,7 +79,7 @@ compare()
 	"$code_check" "$@" "$code" "$truth" >log 2>&1 || rc=$?
 }
 
-# Stream $1 has all that vCPU $2 executed; $3: at least so many instructions.
+# Stream $1 has all that vCPU $2 executed; $3: the least number of instructions.
 complete()
 {
 	compare "$1.code" "$1.truth.$2"

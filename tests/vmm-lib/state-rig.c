@@ -50,7 +50,7 @@ void state_fill(struct vmpt_vcpu *vcpu)
 	vcpu->pmi_seen = true;
 	vcpu->in_smm = true;
 	vcpu->force_psb = true;
-	vcpu->events = VMPT_EVENT_PMI | VMPT_EVENT_LOST;
+	vcpu->events = VMPT_EVENT_PMI | VMPT_EVENT_LOST | VMPT_EVENT_HOST;
 	vcpu->output_why = VMPT_OUTPUT_PHYSADDR;
 	vcpu->scan_set = true;
 	vcpu->scan_base = 0x0000000123456000;

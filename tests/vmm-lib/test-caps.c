@@ -284,6 +284,21 @@ END_TEST
 static const u32 failing[][2] = { { 0, 0 },    { 1, 0 },    { 7, 0 },	       { 0x14, 0 },
 				  { 0x14, 1 }, { 0x15, 0 }, { 0x80000000, 0 }, { 0x80000008, 0 } };
 
+START_TEST(reader_missing)
+{
+	struct vmpt_cpu_reader reader = { NULL, cpu_rdmsr, NULL };
+	struct vmpt_caps caps, before;
+
+	memset(&caps, 0xa5, sizeof(caps));
+	before = caps;
+	ck_assert_int_eq(vmpt_caps_read(&caps, &reader), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_caps_read(&caps, NULL), -VMPT_E_INVAL);
+	ck_assert_mem_eq(&caps, &before, sizeof(caps));
+	reader.cpuid = cpu_cpuid;
+	ck_assert_int_eq(vmpt_caps_read(NULL, &reader), -VMPT_E_INVAL);
+}
+END_TEST
+
 START_TEST(cpuid_fails)
 {
 	struct cpu cpu;
@@ -452,6 +467,7 @@ TEST_SUITE()
 	tcase_add_test(tcase, msrs_that_are_not_read);
 	tcase_add_loop_test(tcase, lbr_models, 0, VMPT_ARRAY_SIZE(models));
 	tcase_add_test(tcase, leaves_that_are_not_there);
+	tcase_add_test(tcase, reader_missing);
 	tcase_add_loop_test(tcase, cpuid_fails, 0, VMPT_ARRAY_SIZE(failing));
 	tcase_add_test(tcase, policy_all);
 	tcase_add_loop_test(tcase, dd_notes, 0, VMPT_ARRAY_SIZE(notes));

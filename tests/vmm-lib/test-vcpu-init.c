@@ -104,6 +104,12 @@ static void host_only_hw(void)
 	bed.ops.set_guest_ctl = NULL;
 }
 
+static void host_only_no_hw(void)
+{
+	bed_no_pt(&bed, VMPT_USE_HOST);
+	bed.plan.stop_host = true;
+}
+
 static void shadow_good(void)
 {
 	bed_shadow(&bed);
@@ -253,6 +259,7 @@ static const struct {
 	{ "no PT, system-wide", system_wide, 0, NULL },
 	{ "no PT needs no callbacks", no_pt_no_callbacks, 0, NULL },
 	{ "host-only sets no guest CTL", host_only_hw, 0, NULL },
+	{ "host-only without hw_rdmsr", host_only_no_hw, -VMPT_E_INVAL, "ops.hw_rdmsr" },
 	{ "no PT, and none for L2 guests", no_pt_nested, 0, NULL },
 	{ "no host", no_host, -VMPT_E_INVAL, "host" },
 	{ "no guest", no_guest, -VMPT_E_INVAL, "guest" },

@@ -208,7 +208,7 @@ int vmpt_conformance_run_abi(const struct vmpt_conformance_ops *ops, void *opaqu
 	const struct conformance_scenario *s;
 	size_t i;
 
-	if (!ops->power_on || !ops->cpuid || !ops->rdmsr || !ops->wrmsr || !ops->mem_read ||
+	if (!ops || !ops->power_on || !ops->cpuid || !ops->rdmsr || !ops->wrmsr || !ops->mem_read ||
 	    !ops->mem_write || ops->ram_size < VMPT_CONFORMANCE_RAM || ops->ram_gpa & 0xffff)
 		return -VMPT_E_INVAL;
 	c.error = ops->power_on(opaque);

@@ -6,10 +6,13 @@
  */
 #include "vmm-lib/handover/handover.h"
 
-/* Report the first error, but continue until the state is consistent. */
+/*
+ * Report the first error, but continue until the state is consistent. -VMPT_E_HOST_TRACING gives
+ * way: it is the only one after which a VM may go on.
+ */
 static void keep(int *first, int err)
 {
-	if (!*first)
+	if (!*first || (err && *first == -VMPT_E_HOST_TRACING))
 		*first = err;
 }
 
@@ -334,6 +337,8 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 			break;
 		err = -VMPT_E_HOST_TRACING;
 	}
+	if (err)
+		vcpu->events |= VMPT_EVENT_HOST;
 	vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 	vmpt_hand_step(vcpu, VMPT_STEP_HOST_CTL);
 	return err;
@@ -356,6 +361,8 @@ static int verify(struct vmpt_vcpu *vcpu, bool ran, enum vmpt_exit_kind kind)
 		err = vmpt_hand_clear(vcpu, &found);
 	if (!err && found & VMPT_CTL_TRACE_EN)
 		err = ran ? -VMPT_E_CONTROLS : -VMPT_E_HOST_TRACING;
+	if (err == -VMPT_E_HOST_TRACING)
+		vcpu->events |= VMPT_EVENT_HOST;
 	vmpt_hand_step(vcpu, VMPT_STEP_EXIT_VERIFIED);
 	return err;
 }

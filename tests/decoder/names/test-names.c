@@ -290,7 +290,7 @@ START_TEST(lost)
 	size_t web = entry(0, 10, 11, 0), gone, again;
 
 	gone = event_count;
-	event(VMPT_EVENT_LOST, 0, -1, -1);
+	event(VMPT_EVENT_LOST_EVENTS, 0, -1, -1);
 	again = entry(0, 10, 11, 0);
 	open_names(given, 2);
 	run(0x1000, 0, web);
@@ -314,6 +314,18 @@ START_TEST(nothing)
 	ck_assert_int_eq(vmpt_names_finish(names), 0);
 	name(0, 0);
 	ck_assert_ptr_null(vmpt_names_at(names, 0x1000, BASE));
+}
+END_TEST
+
+/* A program of another version: nothing is read, nothing is written. */
+START_TEST(other_version)
+{
+	struct vmpt_names *names = (void *)&names, *before = names;
+	const struct vmpt_names_options *unreadable = (void *)16;
+
+	ck_assert_int_eq(vmpt_names_open_abi(&names, unreadable, VMPT_NAMES_ABI + 1),
+			 -VMPT_E_VERSION);
+	ck_assert_ptr_eq(names, before);
 }
 END_TEST
 
@@ -381,6 +393,7 @@ TEST_SUITE()
 	tcase_add_test(tc, bounds);
 	tcase_add_test(tc, lost);
 	tcase_add_loop_test(tc, nothing, 0, 2);
+	tcase_add_test(tc, other_version);
 	tcase_add_loop_test(tc, random_owners, 0, 8);
 	suite_add_tcase(suite, tc);
 	return suite;

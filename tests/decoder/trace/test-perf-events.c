@@ -111,9 +111,9 @@ START_TEST(all_kinds)
 	ck_assert_uint_eq(events[6].info2, 0x22);
 	check_who(7, VMPT_EVENT_SWITCH_OUT, 70, 71, 2, 7000);
 	ck_assert(events[7].flag);
-	check_who(8, VMPT_EVENT_LOST, 80, 80, 1, 8000);
+	check_who(8, VMPT_EVENT_LOST_EVENTS, 80, 80, 1, 8000);
 	ck_assert_uint_eq(events[8].info1, 17);
-	check_who(9, VMPT_EVENT_LOST, 80, 80, 1, 9000);
+	check_who(9, VMPT_EVENT_LOST_EVENTS, 80, 80, 1, 9000);
 	ck_assert_uint_eq(events[9].info1, 5);
 	check_who(10, VMPT_EVENT_SWITCH_OUT, 80, 80, 1, 9500);
 	ck_assert(!events[10].flag);

@@ -223,6 +223,7 @@ START_TEST(missing_callbacks)
 	ck_assert_int_eq(vmpt_conformance_run(&none, run, NULL, NULL), -VMPT_E_INVAL);
 	few.ram_size = 4096;
 	ck_assert_int_eq(vmpt_conformance_run(&few, run, NULL, NULL), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_conformance_run(NULL, run, NULL, NULL), -VMPT_E_INVAL);
 	vmm_free(&run->vmm);
 	free(run);
 }

@@ -493,6 +493,82 @@ START_TEST(host_only_fails_early)
 }
 END_TEST
 
+/* Two errors at one exit: the VM must be stopped, and the host's tracer must know. */
+START_TEST(clear_forgotten_and_host_state_fails)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i + 1], RIG_SHOWN);
+	rig_guest_on(&rig, 0);
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_NORMAL);
+	rig.m.exit = 0;
+	rig.m.lists.exit_loads = 0;
+	machine_exit(&rig.m);
+	rig.unchecked = true;
+	rig.fail_host_state = true;
+	ck_assert_uint_eq(rig.v.events, 0);
+	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), -VMPT_E_CONTROLS);
+	ck_assert_uint_eq(rig.v.events, VMPT_EVENT_HOST);
+	rig_free(&rig);
+}
+END_TEST
+
+/* An entry fails early because other code has set TraceEn, and from some MSR access on all fail. */
+START_TEST(early_failure_and_accesses_fail)
+{
+	int n, failed = 0;
+
+	for (n = 0; n < 100; n++) {
+		struct rig rig;
+		bool all;
+		int err;
+
+		rig_init(&rig, processors[_i], RIG_SHOWN);
+		rig_guest_on(&rig, 0);
+		rig_host_on(&rig);
+		ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+		rig.host_tracer.rude = true;
+		rig_nmi(&rig);
+		rig.host_tracer.rude = false;
+		ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_FAILED_EARLY);
+		ck_assert(rig.m.regs.ctl & VMPT_CTL_TRACE_EN);
+		rig.unchecked = true;
+		rig.m.fail_access = n;
+		rig.m.fail_on = true;
+		err = vmpt_vcpu_exit(&rig.v, VMPT_EXIT_FAILED_EARLY);
+		all = rig.m.failed == 0;
+		ck_assert_msg(err == (all ? -VMPT_E_HOST_TRACING : -VMPT_E_HARDWARE),
+			      "access %d: error %d", n, err);
+		ck_assert_msg(rig.v.events & VMPT_EVENT_HOST, "access %d: no event", n);
+		failed += !all;
+		rig_free(&rig);
+		if (all)
+			break;
+	}
+	ck_assert_int_lt(n, 100);
+	ck_assert_int_gt(failed, 3);
+}
+END_TEST
+
+/* A host that cannot be given back after an entry that failed is reported, too. */
+START_TEST(host_back_fails_at_entry)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i], RIG_SHOWN);
+	rig_guest_on(&rig, 0);
+	rig_host_on(&rig);
+	rig.fail_set_ctl = true;
+	ck_assert_int_eq(rig_round(&rig, 10), -VMPT_E_HARDWARE);
+	ck_assert_uint_eq(rig.v.events & VMPT_EVENT_HOST, 0);
+	rig.fail_host_state = true;
+	ck_assert_int_eq(rig_round(&rig, 10), -VMPT_E_HARDWARE);
+	ck_assert(rig.v.events & VMPT_EVENT_HOST);
+	rig_free(&rig);
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *suite = suite_create("handover-fail");
@@ -516,6 +592,9 @@ TEST_SUITE()
 	tcase_add_test(tc, shadow_position);
 	tcase_add_loop_test(tc, clear_forgotten, 0, PROCESSORS - 1);
 	tcase_add_test(tc, host_only_fails_early);
+	tcase_add_loop_test(tc, clear_forgotten_and_host_state_fails, 0, PROCESSORS - 1);
+	tcase_add_loop_test(tc, early_failure_and_accesses_fail, 0, PROCESSORS - 1);
+	tcase_add_loop_test(tc, host_back_fails_at_entry, 0, PROCESSORS);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
