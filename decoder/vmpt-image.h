@@ -65,6 +65,7 @@ enum vmpt_image_kind {
 	VMPT_IMAGE_PAGES, /* x.addr, linear addresses of pages as u64, and x.dump, the pages */
 	VMPT_IMAGE_RAM,	  /* raw guest-physical memory, .ranges say which */
 	VMPT_IMAGE_ELF,	  /* a program, a kernel; a dump of memory; /proc/kcore */
+	VMPT_IMAGE_PERF,  /* perf.data: the files of the programs that it saw */
 	VMPT_IMAGE_BYTES, /* raw bytes at the linear address .address */
 	VMPT_IMAGE_CODE,  /* a code stream of the QEMU plugin */
 	VMPT_IMAGE_KINDS,
@@ -83,7 +84,8 @@ struct vmpt_image_options {
 	/* Pages are read when they are asked for, and kept: the file is not mapped. Always so for
 	 * files in /proc. */
 	bool live;
-	u64 address; /* linear, of a file's first byte (BYTES) or its first page (ELF) */
+	/* linear, of a file's first byte (BYTES) or its first page (ELF); of PERF a process id */
+	u64 address;
 	const struct vmpt_ram_range *ranges; /* RAM; none: byte N of the file is physical N */
 	size_t range_count;
 };
@@ -121,11 +123,33 @@ struct vmpt_image;
  * from the first one's page; what only takes memory (.bss) is not known. A dump has guest-physical
  * memory, with the paging mode of its vCPUs (QEMU's notes) or of Linux (VMCOREINFO), or a kernel's
  * view, or both.
+ *
+ * A perf.data names the files that processes mapped to execute (MMAP2): ELF files of this machine
+ * are mapped in their places, of the process .address or of all; of two at one place the one mapped
+ * last. A file that is missing, or has another build id than perf saw, is left out; the text says
+ * how many.
  */
 int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 			const struct vmpt_image_options *options, struct vmpt_diag *diag, u64 abi);
 #define vmpt_image_open(image, path, options, diag) \
 	vmpt_image_open_abi(image, path, options, diag, VMPT_IMAGE_ABI)
+/* Physical memory that a program has, or reads in a way of its own. */
+struct vmpt_image_source {
+	/*
+	 * Fill the page at @physical. 1, 0: there is no such page, or a negative error. Called by
+	 * one thread at a time; what it gave is kept.
+	 */
+	int (*physical)(void *opaque, u64 physical, u8 bytes[VMPT_PAGE]);
+	void (*close)(void *opaque); /* with the image; may be NULL */
+	void *opaque;
+	u8 paging; /* enum vmpt_paging */
+};
+/* Make an image of @source; of @options only .paging is used, may be NULL. 0 or a negative error:
+ * then .close was not called. */
+int vmpt_image_make_abi(struct vmpt_image **image, const struct vmpt_image_source *source,
+			const struct vmpt_image_options *options, u64 abi);
+#define vmpt_image_make(image, source, options) \
+	vmpt_image_make_abi(image, source, options, VMPT_IMAGE_ABI)
 /* @image may be NULL. Its pages are gone then. */
 void vmpt_image_close(struct vmpt_image *image);
 

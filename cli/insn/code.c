@@ -47,7 +47,11 @@ static int open_image(struct cli *cli, struct insn *d, size_t i)
 	int code;
 
 	im->given = g;
-	if (vmpt_image_open(&im->image, g->path, &options, &diag)) {
+	if (insn_is_kdump(g->path))
+		code = insn_open_kdump(&im->image, g->path, &diag);
+	else
+		code = vmpt_image_open(&im->image, g->path, &options, &diag);
+	if (code) {
 		cli_error(cli, "%s: %s", g->path, diag.text);
 		return CLI_FAILED;
 	}
@@ -94,9 +98,8 @@ void insn_code_close(struct insn *d)
 
 /* ---- what does not fit ---- */
 
-/* One in so many instructions; a good image has none, or a few of code that changed. */
+/* One in this number of instructions; a good image has none, or a few of code that changed. */
 #define MISFITS 10000
-#define MISSING 1000
 
 static const char *place(struct cli *cli, const struct insn_gap *g, char buf[128])
 {
@@ -152,11 +155,11 @@ void insn_code_tell(struct cli *cli)
 		tell_image(cli, &d->code.image[i]);
 	if (misfits && misfits >= c->instructions / MISFITS)
 		cli_warn(cli,
-			 "at %s places the code does not fit the trace, first at %s: it is of "
+			 "the code does not fit the trace (gaps: %s, the first at %s): it is of "
 			 "another VM or another time",
 			 cli_number(misfits, n), place(cli, first, where));
-	if (c->gaps[VMPT_FLOW_NO_CODE] && c->gaps[VMPT_FLOW_NO_CODE] >= c->instructions / MISSING)
-		cli_warn(cli, "at %s places the code is missing, first at %s",
+	if (c->gaps[VMPT_FLOW_NO_CODE])
+		cli_warn(cli, "the code is missing (gaps: %s, the first at %s)",
 			 cli_number(c->gaps[VMPT_FLOW_NO_CODE], n),
 			 place(cli, &d->gap[VMPT_FLOW_NO_CODE], where));
 }

@@ -68,6 +68,12 @@ void insn_code_close(struct insn *d);
 /* At the end: warn of what does not fit the trace. */
 void insn_code_tell(struct cli *cli);
 
+/* ---- kdump.c ---- */
+
+bool insn_is_kdump(const char *path);
+/* 0, or a negative error with @diag filled. */
+int insn_open_kdump(struct vmpt_image **image, const char *path, struct vmpt_diag *diag);
+
 /* ---- count.c ---- */
 
 /* Whether the instructions of @space are wanted, times aside. */

@@ -5,7 +5,6 @@
 #include "cli/insn/insn.h"
 
 #define INSN_MAX   15
-#define BLOCK_MAX  (1u << 16) /* instructions: vmpt_flow_block's */
 #define TIME_WIDTH 22
 #define HEX_SHOWN  8 /* bytes in the column */
 
@@ -75,6 +74,15 @@ static void print_head(const struct walk *w, u64 ip)
 	printf("%-12s  %16llx  ", w->who, (unsigned long long)ip);
 }
 
+static void print_title(const struct insn *d)
+{
+	char title[CLI_WHEN];
+
+	if (d->timed)
+		printf("%-*s  ", TIME_WIDTH, cli_when_title(&d->when, title));
+	printf("%-12s  %16s  %-*s  INSTRUCTION\n", "VM", "IP", 2 * HEX_SHOWN, "BYTES");
+}
+
 static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b)
 {
 	print_head(w, b->ip);
@@ -109,7 +117,11 @@ static void set_mode(struct walk *w, u8 exec)
 	else
 		ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_COMPAT_16,
 				 ZYDIS_STACK_WIDTH_16);
+	/* As objdump prints it. */
 	ZydisFormatterInit(&w->formatter, ZYDIS_FORMATTER_STYLE_ATT);
+	ZydisFormatterSetProperty(&w->formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+	ZydisFormatterSetProperty(&w->formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+				  ZYDIS_PADDING_DISABLED);
 }
 
 /* ---- blocks ---- */
@@ -135,7 +147,7 @@ static int enter_space(struct walk *w, u32 space)
 static int print_block(struct walk *w, u32 id, const struct vmpt_flow_block *block, u32 n)
 {
 	struct insn *d = w->cli->data;
-	u8 bytes[INSN_MAX * 256];
+	u8 bytes[VMPT_PAGE + INSN_MAX]; /* a block is of one page */
 	int size = vmpt_flow_code(w->flow, id, bytes, sizeof(bytes)), at = 0;
 	u32 i;
 
@@ -223,6 +235,8 @@ int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 	options.threads = 1;
 	if (d->timed)
 		ret = vmpt_timed_open(&w.timed, d->clocks.clocks, i, &options);
+	if (print)
+		print_title(d);
 	while (!ret && (ret = vmpt_flow_next(flow, &batch)) > 0) {
 		ret = follow_time(&w, batch.offset);
 		if (ret || !time_wanted(&w))

@@ -158,32 +158,49 @@ static void read_vmcoreinfo(struct vmpt_image *image, const u8 *note, u64 size)
 		image->paging = at[sizeof(l5) - 1] == '1' ? VMPT_PAGING_5 : VMPT_PAGING_4;
 }
 
-/* Name and descriptor are padded to 4 bytes. */
+/*
+ * The note at *@offset of a segment's *@left bytes, both of which move after it: its name and
+ * descriptor, padded to 4 bytes each. False: there are no more.
+ */
+static bool next_note(const struct elf *elf, u64 *offset, u64 *left, Elf64_Nhdr *note,
+		      const u8 **name, const u8 **desc)
+{
+	u64 n;
+
+	if (!inside(elf, *offset, sizeof(*note)) || *left < sizeof(*note))
+		return false;
+	if (*left > elf->size - *offset)
+		*left = elf->size - *offset;
+	memcpy(note, elf->data + *offset, sizeof(*note));
+	*name = elf->data + *offset + sizeof(*note);
+	n = (note->n_namesz + 3ULL) & ~3ULL;
+	*desc = *name + n;
+	n += sizeof(*note) + ((note->n_descsz + 3ULL) & ~3ULL);
+	if (n > *left)
+		return false;
+	*offset += n;
+	*left -= n;
+	return true;
+}
+
+static bool is_named(const Elf64_Nhdr *note, const u8 *name, const char *want)
+{
+	size_t n = strlen(want);
+
+	return note->n_namesz >= n && note->n_namesz <= n + 1 && !memcmp(name, want, n);
+}
+
 static int read_notes(struct vmpt_image *image, const struct elf *elf, u64 offset, u64 size)
 {
+	const u8 *name, *desc;
 	Elf64_Nhdr note;
 	int ret = 0;
 
-	if (offset > elf->size)
-		return 0;
-	if (size > elf->size - offset)
-		size = elf->size - offset;
-	while (!ret && size >= sizeof(note)) {
-		const u8 *name = elf->data + offset + sizeof(note), *desc;
-		u64 n;
-
-		memcpy(&note, elf->data + offset, sizeof(note));
-		n = sizeof(note) + ((note.n_namesz + 3ULL) & ~3ULL);
-		desc = elf->data + offset + n;
-		n += (note.n_descsz + 3ULL) & ~3ULL;
-		if (n > size)
-			break;
-		if (note.n_namesz == 5 && !memcmp(name, "QEMU", 5))
+	while (!ret && next_note(elf, &offset, &size, &note, &name, &desc)) {
+		if (is_named(&note, name, "QEMU"))
 			ret = read_qemu_note(image, elf, desc, note.n_descsz);
-		if (note.n_namesz == 11 && !memcmp(name, "VMCOREINFO", 11))
+		else if (is_named(&note, name, "VMCOREINFO"))
 			read_vmcoreinfo(image, desc, note.n_descsz);
-		offset += n;
-		size -= n;
 	}
 	return ret;
 }
@@ -299,6 +316,26 @@ static int read_program(struct vmpt_image *image, const struct elf *elf,
 			"the ELF file has no segments that are loaded: give what runs, "
 			"not an object file");
 	report_missing(diag, missing, image->files[0].size);
+	return 0;
+}
+
+size_t image_build_id(const struct vmpt_map *map, const u8 **id)
+{
+	const u8 *name;
+	Elf64_Nhdr note;
+	struct elf elf;
+	Elf64_Phdr p;
+	u64 i;
+
+	if (open_elf(&elf, map, NULL))
+		return 0;
+	for (i = 0; i < elf.segments; i++) {
+		read_segment(&elf, i, &p);
+		while (p.p_type == PT_NOTE &&
+		       next_note(&elf, &p.p_offset, &p.p_filesz, &note, &name, id))
+			if (note.n_type == NT_GNU_BUILD_ID && is_named(&note, name, "GNU"))
+				return note.n_descsz;
+	}
 	return 0;
 }
 

@@ -19,6 +19,8 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 		return VMPT_IMAGE_CODE;
 	if (image_is_elf(&image->files[0].map))
 		return VMPT_IMAGE_ELF;
+	if (vmpt_perf_is(image->files[0].map.data, image->files[0].map.size))
+		return VMPT_IMAGE_PERF;
 	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
 }
 
@@ -34,6 +36,8 @@ static int read_image(struct vmpt_image *image, const char *path,
 		return image_read_pages(image, path, diag);
 	case VMPT_IMAGE_ELF:
 		return image_read_elf(image, o, diag);
+	case VMPT_IMAGE_PERF:
+		return image_read_perf(image, o, diag);
 	case VMPT_IMAGE_RAM:
 		return image_read_ram(image, o, diag);
 	case VMPT_IMAGE_CODE:
@@ -107,6 +111,27 @@ int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 	return open_image(image, path, NULL, 0, options, diag);
 }
 
+int vmpt_image_make_abi(struct vmpt_image **out, const struct vmpt_image_source *source,
+			const struct vmpt_image_options *options, u64 abi)
+{
+	static const struct vmpt_image_options none;
+	struct vmpt_image *image;
+
+	if (abi != VMPT_IMAGE_ABI)
+		return -VMPT_E_VERSION;
+	if (!source->physical || source->paging > VMPT_PAGING_5 ||
+	    (options && options->paging > VMPT_PAGING_5))
+		return -VMPT_E_INVAL;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return -VMPT_E_NOMEM;
+	pthread_mutex_init(&image->lock, NULL);
+	image->source = *source;
+	image->paging = source->paging;
+	*out = image;
+	return finish(image, options ? options : &none, NULL);
+}
+
 int vmpt_image_open_memory(struct vmpt_image **image, const struct vmpt_file *files, size_t count,
 			   const struct vmpt_image_options *options, struct vmpt_diag *diag)
 {
@@ -117,6 +142,8 @@ void vmpt_image_close(struct vmpt_image *image)
 {
 	if (!image)
 		return;
+	if (image->source.close)
+		image->source.close(image->source.opaque);
 	while (image->file_count)
 		image_file_close(&image->files[--image->file_count]);
 	while (image->made_count)
@@ -157,31 +184,55 @@ static void fill(const struct vmpt_image *image, const struct extents *e, size_t
 	made->whole = known == VMPT_PAGE;
 }
 
-/* The page at @at, of which the extents from @i on have some bytes, from those that are made. */
-static int made_page(struct vmpt_image *image, enum page_of of, size_t i, u64 at,
-		     struct vmpt_page *page)
+static struct made_page *find_made(const struct vmpt_image *image, u64 key, u64 hash)
+{
+	u32 n = vmpt_hash_find(&image->made_hash, hash, k, image->made[k]->key == key);
+
+	return n == VMPT_HASH_NONE ? NULL : image->made[n];
+}
+
+/* Fill @made: 1, 0, or a negative error. */
+static int make_page(struct vmpt_image *image, enum page_of of, u64 at, struct made_page *made)
 {
 	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
-	u64 key = at | of, hash = vmpt_mix64(key);
-	u32 n = vmpt_hash_find(&image->made_hash, hash, k, image->made[k]->key == key);
-	struct made_page *made;
 
-	if (n == VMPT_HASH_NONE) {
-		n = (u32)image->made_count;
+	made->whole = true;
+	if (image->source.physical)
+		return image->source.physical(image->source.opaque, at, made->bytes);
+	fill(image, e, extents_find(e, at), at, made);
+	return 1;
+}
+
+/* A page that is no page of a map. */
+static int made_page(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
+{
+	u64 key = at | of, hash = vmpt_mix64(key);
+	struct made_page *made = find_made(image, key, hash);
+	int ret;
+
+	if (!made) {
 		made = calloc(1, sizeof(*made));
-		if (!made || vmpt_grow(&image->made, image->made_count) ||
-		    vmpt_hash_add(&image->made_hash, hash, n)) {
+		ret = made ? make_page(image, of, at, made) : -VMPT_E_NOMEM;
+		if (ret <= 0) {
+			free(made);
+			return ret;
+		}
+		made->key = key;
+		if (vmpt_grow(&image->made, image->made_count) ||
+		    vmpt_hash_add(&image->made_hash, hash, (u32)image->made_count)) {
 			free(made);
 			return -VMPT_E_NOMEM;
 		}
-		made->key = key;
-		fill(image, e, i, at, made);
 		image->made[image->made_count++] = made;
 	}
-	made = image->made[n];
 	page->bytes = made->bytes;
 	page->valid = made->whole ? NULL : made->valid;
 	return 1;
+}
+
+static bool has_physical(const struct vmpt_image *image)
+{
+	return image->physical.count || image->source.physical;
 }
 
 int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
@@ -192,6 +243,8 @@ int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt
 	const struct extent *x;
 
 	*page = (struct vmpt_page){ .to = ~0ULL };
+	if (of == PAGE_PHYSICAL && image->source.physical)
+		return made_page(image, of, at, page);
 	if (i == e->count)
 		return 0;
 	x = &e->list[i];
@@ -199,7 +252,7 @@ int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt
 		return 0;
 	f = &image->files[x->file];
 	if (f->fd >= 0 || x->at > at || x->size - (at - x->at) < VMPT_PAGE)
-		return made_page(image, of, i, at, page);
+		return made_page(image, of, at, page);
 	page->bytes = f->map.data + x->offset + (at - x->at);
 	return 1;
 }
@@ -215,9 +268,9 @@ static int find_page(struct vmpt_image *image, const struct vmpt_space *space, u
 	u64 physical;
 	int ret = 0;
 
-	if (!image->physical.count || space->no_cr3 || linear >> 63)
+	if (!has_physical(image) || space->no_cr3 || linear >> 63)
 		ret = image_page_at(image, PAGE_LINEAR, linear, page);
-	if (ret || !image->physical.count) {
+	if (ret || !has_physical(image)) {
 		image->counts.absent += !ret;
 		return ret;
 	}
@@ -269,7 +322,7 @@ int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *spac
 	struct vmpt_image_counts counts;
 	int ret = 0;
 
-	if (!image->physical.count && !image->code)
+	if (!has_physical(image) && !image->code)
 		return 0;
 	pthread_mutex_lock(&image->lock);
 	counts = image->counts;

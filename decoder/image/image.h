@@ -51,6 +51,7 @@ struct vmpt_image {
 	u8 paging; /* enum vmpt_paging, never AUTO once it is open */
 	u64 *cr3;  /* of the vCPUs, as a dump has them */
 	size_t cr3_count;
+	struct vmpt_image_source source; /* .physical NULL: none */
 	pthread_mutex_t lock;
 	struct code_stream *code; /* all of it, if it is one: code-stream.h */
 	/* From here on: under the lock. */
@@ -108,6 +109,10 @@ int image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *
 int image_read_elf(struct vmpt_image *image, const struct vmpt_image_options *options,
 		   struct vmpt_diag *diag);
 bool image_is_elf(const struct vmpt_map *map);
+/* The GNU build id of an ELF file in memory: its size, 0: it has none. */
+size_t image_build_id(const struct vmpt_map *map, const u8 **id);
+int image_read_perf(struct vmpt_image *image, const struct vmpt_image_options *options,
+		    struct vmpt_diag *diag);
 
 /* Open an image in memory, which must outlive it; a set of pages is two files. For tests. */
 struct vmpt_file {

@@ -239,6 +239,8 @@ int vmpt_perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 of
 
 	if (r->events && type < PERF_USER_HEADER_ATTR)
 		return vmpt_perf_events_record(r, rec, size);
+	if (r->record && type < PERF_USER_HEADER_ATTR)
+		return r->record(r->opaque, rec, size);
 	switch (type) {
 	case PERF_RECORD_AUX:
 		return take_aux(r, rec, size, offset);
@@ -297,7 +299,7 @@ static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at
 		part.size = left;
 	}
 	*at += part.size;
-	if (!part.size || r->events)
+	if (!part.size || r->events || r->record)
 		return ret;
 	if (vmpt_grow(&r->parts, r->part_count))
 		return vmpt_perf_no_memory(r);

@@ -103,6 +103,9 @@ struct perf_reader {
 
 	/* Not NULL: only collect events, from a file that was read before */
 	struct perf_events *events;
+	/* Not NULL: only give it the kernel's records; not 0 ends reading */
+	int (*record)(void *opaque, const u8 *rec, u32 size);
+	void *opaque;
 };
 
 /* Note that part of the file cannot be read; the first reason is kept. Returns 1. */

@@ -66,6 +66,7 @@ void ipt_flow_run(struct ipt_flow *flow, const u8 *bytes, size_t size, struct pt
 				continue;
 			flow->instructions++;
 			flow->hash += vmpt_mix64(insn.ip);
+			flow->ordered = flow->ordered * 0x9e3779b97f4a7c15ULL + vmpt_mix64(insn.ip);
 		}
 		if (status == -pte_eos)
 			break;

@@ -10,6 +10,7 @@
 struct ipt_flow {
 	u64 instructions;
 	u64 hash;	 /* sum over all instructions of a hash of the IP: order does not matter */
+	u64 ordered;	 /* the ordered hash of docs/insn.md */
 	u64 errors;	 /* decode errors, each followed by a resync */
 	int first_error; /* libipt's code, 0 if none */
 };

@@ -25,7 +25,7 @@ SCHEMAS = SOURCE / "cli" / "schemas"
 SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
 # that change, clocks of guests, several CPUs and VMs.
-SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split"),
+SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn"),
 	  "test-cli-timeline": ("perf", "timeline")}
 checks = failures = 0
 validators = {}
@@ -121,6 +121,7 @@ def every_command(folder, files, *options):
 		vmpt(folder, "wait", *line, *options, *files)
 	for by in ("ip", "vcpu", "cpu", "port", "gpa", "cr3"):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
+	vmpt(folder, "insn", *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
@@ -168,7 +169,7 @@ def b8_other_tests(folder):
 		fits(name_of(command, line.split()), f"vmpt {line}", documents_of(command, text))
 	for command in ("stat", "vms", "dump"):
 		check((command, True) in seen, f"{command} of RTIT")
-	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split"):
+	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn"):
 		check((command, False) in seen, command)
 
 
@@ -288,7 +289,7 @@ def b8_csv(folder):
 	(folder / "csv.jsonl").write_text(json.dumps({"vm": name, "vcpu": 0, "vmcs": "0x12f7a4000"}) + "\n",
 					  encoding="utf-8")
 	rows = {"stat": lambda d: [{"cpu": s["cpu"], "key": k, **v} for s in d["streams"] for k, v in s["kinds"].items()],
-		"vms": lambda d: d["owners"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
+		"vms": lambda d: d["owners"], "insn": lambda d: d["spaces"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
 		"wait": lambda d: [{**{k: v for k, v in c.items() if k != "waits"}, **w} for c in d["vcpus"] for w in c["waits"]],
 		"timeline --summary": lambda d: [v for m in d["vms"] for v in m["vcpus"]],
 		"clocks": lambda d: [{"vmcs": v["vmcs"], **e} for v in d["vmcss"] for e in v["epochs"]],

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packets one by one, by the rules of docs/flow.md: what a FUP belongs to, where a TIP.PGD stops
+ * the flow, PSB+, overflows, and what changes the address space.
+ */
+#include "decoder/flow/engine.h"
+
+/* ---- address spaces ---- */
+
+void vmpt_flow_owner(struct engine *e, const struct vmpt_owner *owner)
+{
+	if (vmpt_owner_same(&e->owner, owner))
+		return;
+	if (!e->stack && !e->quiet) {
+		if (vmpt_grow(&e->owners, e->owner_count)) {
+			e->error = -VMPT_E_NOMEM;
+			return;
+		}
+		e->owners[e->owner_count++] = (struct owner_change){ e->c.at, *owner };
+	}
+	e->owner = *owner;
+	e->c.space = NONE;
+}
+
+static void set_cr3(struct engine *e, u64 cr3)
+{
+	if (e->c.no_cr3 || e->c.cr3 != cr3)
+		e->c.space = NONE;
+	e->c.no_cr3 = false;
+	e->c.cr3 = cr3;
+}
+
+static void set_exec(struct engine *e, u8 exec)
+{
+	if (e->c.exec != exec)
+		e->c.space = NONE;
+	e->c.exec = exec;
+}
+
+/* Table 33-26 */
+static u8 exec_of(const struct vmpt_pt_packet *pkt)
+{
+	return pkt->exec.cs_l ? 64 : pkt->exec.cs_d ? 32 : 16;
+}
+
+/* ---- FUPs ---- */
+
+/* An event at the FUP's IP: what comes after it in the node was not executed. */
+static void leave_at_fup(struct engine *e, u64 offset)
+{
+	e->c.pending &= (u8)~PENDING_FUP;
+	if (e->c.place == RUNNING && !vmpt_flow_leave_at(e, e->c.fup_ip))
+		vmpt_flow_lose(e, offset);
+}
+
+static int on_fup(struct engine *e, const struct vmpt_pt_packet *pkt)
+{
+	u8 pending = e->c.pending;
+
+	e->c.pending &= (u8) ~(PENDING_BOUND | PENDING_EXEC);
+	if (pending & PENDING_PSB) {
+		e->c.psb_fup = pkt->ip.ipbytes != 0;
+		e->c.psb_ip = e->c.last_ip;
+		return 0;
+	}
+	if (pending & PENDING_BOUND || !pkt->ip.ipbytes)
+		return 0;
+	/* After an OVF, where tracing goes on (33.3.8); a PSB+ between has said so already. */
+	if (pending & PENDING_OVF && (e->c.place != RUNNING || e->c.psb_ip == e->c.last_ip)) {
+		e->c.pending &= (u8)~PENDING_OVF;
+		if (e->c.place == RUNNING)
+			return 0;
+		vmpt_flow_stack_clear(&e->s);
+		if (!vmpt_flow_enter(e, e->c.last_ip))
+			vmpt_flow_stack_from(e);
+		return e->error;
+	}
+	if (pending & PENDING_EXEC)
+		return 0;
+	e->c.pending |= PENDING_FUP;
+	e->c.fup_ip = e->c.last_ip;
+	return 0;
+}
+
+/* ---- TIP, TIP.PGE, TIP.PGD ---- */
+
+static int on_tip(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
+{
+	u8 pending = e->c.pending;
+
+	e->c.pending = 0;
+	if (pending & PENDING_FUP) {
+		e->c.pending = pending & PENDING_FUP;
+		leave_at_fup(e, at);
+	} else if (e->c.handle & HANDLE_TIP && pkt->ip.ipbytes) {
+		if (e->stack && e->c.handle & HANDLE_RET &&
+		    e->options.returns != VMPT_FLOW_RETURNS_LIBIPT)
+			vmpt_flow_pop(e);
+		vmpt_flow_leave_whole(e);
+	} else if (e->c.place == RUNNING) {
+		vmpt_flow_lose(e, at);
+	}
+	e->c.place = LOST;
+	return pkt->ip.ipbytes ? vmpt_flow_enter(e, e->c.last_ip) : 0;
+}
+
+static int on_pge(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
+{
+	u8 pending = e->c.pending;
+
+	e->c.pending = 0;
+	if (e->c.place == RUNNING) {
+		/* The FUP of a PSB+ that was sent while PacketEn was 0 (erratum BDM70). */
+		if (pending & (PENDING_DOUBT | PENDING_WEAK))
+			vmpt_flow_leave_undone(e);
+		else
+			vmpt_flow_lose(e, at);
+	}
+	e->c.place = LOST;
+	if (!pkt->ip.ipbytes)
+		return 0;
+	vmpt_flow_stack_clear(&e->s);
+	if (vmpt_flow_enter(e, e->c.last_ip))
+		return e->error;
+	vmpt_flow_stack_from(e);
+	return 0;
+}
+
+/*
+ * With an IP, at the first direct branch to it, else at the node's end; without one, at the first
+ * MOV CR3 or the node's end (Table 33-21).
+ */
+static void leave_at_pgd(struct engine *e, u64 offset, bool has_ip)
+{
+	const struct node *n = &e->nodes[e->c.handle >> HANDLE_SHIFT];
+	const struct block *b;
+	u32 i;
+
+	for (i = 0; i < n->count; i++) {
+		b = &e->block[e->lists[n->list + i]];
+		if (has_ip ? (b->class == VMPT_INSN_JMP || b->class == VMPT_INSN_CALL) &&
+				     b->target == e->c.last_ip
+			   : b->class == VMPT_INSN_MOV_CR3) {
+			vmpt_flow_leave(e, i + 1, 0);
+			return;
+		}
+	}
+	if (e->c.handle & (HANDLE_COND | HANDLE_TIP))
+		vmpt_flow_leave_whole(e);
+	else
+		vmpt_flow_lose(e, offset);
+}
+
+static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
+{
+	u8 pending = e->c.pending;
+
+	e->c.pending = 0;
+	if (pending & PENDING_FUP) {
+		e->c.pending = pending & PENDING_FUP;
+		leave_at_fup(e, at);
+	} else if (e->c.place == RUNNING) {
+		leave_at_pgd(e, at, pkt->ip.ipbytes != 0);
+	}
+	e->c.place = DISABLED;
+}
+
+/* ---- PSB+ ---- */
+
+/* The PSB+ says that the flow is at the FUP's IP. */
+static int sync_at(struct engine *e, u64 at, bool doubt, bool weak)
+{
+	if (e->c.place == RUNNING) {
+		if (weak)
+			vmpt_flow_leave_undone(e);
+		else if (!vmpt_flow_leave_at(e, e->c.psb_ip)) {
+			if (doubt)
+				vmpt_flow_leave_undone(e);
+			else
+				vmpt_flow_lose(e, at);
+		}
+	}
+	vmpt_flow_stack_clear(&e->s);
+	e->c.pending |= e->c.psb_tsx ? PENDING_DOUBT : PENDING_WEAK;
+	return vmpt_flow_enter(e, e->c.psb_ip);
+}
+
+/* No FUP: PacketEn is 0, or it was lost with the PSBEND. */
+static void sync_nowhere(struct engine *e, u64 at, bool doubt, bool complete)
+{
+	if (e->c.place == RUNNING) {
+		if (doubt)
+			vmpt_flow_leave_undone(e);
+		else
+			vmpt_flow_lose(e, at);
+	}
+	vmpt_flow_stack_clear(&e->s);
+	e->c.place = complete ? DISABLED : LOST;
+}
+
+/*
+ * Nothing in a PSB+ is applied before its end; no state outlives it (33.3.7). At a PSB+ the flow is
+ * always set to what it says: so a stream may be decoded from any on.
+ */
+static int on_psbend(struct engine *e, u64 at, bool complete)
+{
+	bool weak = e->c.pending & PENDING_WEAK;
+	bool doubt = weak || e->c.pending & PENDING_DOUBT;
+	int ret = 0;
+
+	e->c.pending &= PENDING_OVF;
+	if (e->c.psb_pip)
+		set_cr3(e, e->c.psb_cr3);
+	if (e->c.psb_exec)
+		set_exec(e, e->c.psb_exec);
+	if (e->c.psb_fup)
+		ret = sync_at(e, at, doubt, weak);
+	else
+		sync_nowhere(e, at, doubt, complete);
+	if (!ret)
+		vmpt_flow_stack_from(e);
+	return ret;
+}
+
+static void on_psb(struct engine *e)
+{
+	/* A compound event is complete before a PSB. */
+	e->c.pending &= PENDING_OVF | PENDING_DOUBT | PENDING_WEAK;
+	e->c.pending |= PENDING_PSB;
+	e->c.last_ip = 0;
+	e->c.psb_fup = e->c.psb_pip = e->c.psb_tsx = false;
+	e->c.psb_exec = 0;
+	e->c.psb_ip = ~0ULL;
+}
+
+/* ---- others ---- */
+
+/*
+ * After a MOV CR3 the flow goes on without a TIP: in the new space from there on. Else it is part
+ * of a branch or an event, and the space is that of the TIP's IP (Table 33-24).
+ */
+static int on_pip(struct engine *e, u64 cr3)
+{
+	const struct node *n = &e->nodes[e->c.handle >> HANDLE_SHIFT];
+	const struct block *b;
+	u64 next;
+	u32 i;
+
+	if (e->c.pending & PENDING_PSB) {
+		e->c.psb_pip = true;
+		e->c.psb_cr3 = cr3;
+		return 0;
+	}
+	if (e->c.place != RUNNING || e->c.pending & PENDING_FUP || !n->mov_cr3) {
+		set_cr3(e, cr3);
+		return 0;
+	}
+	for (i = 0;; i++) {
+		b = &e->block[e->lists[n->list + i]];
+		if (b->class == VMPT_INSN_MOV_CR3)
+			break;
+	}
+	next = b->next;
+	e->c.pending &= (u8) ~(PENDING_DOUBT | PENDING_WEAK);
+	vmpt_flow_leave(e, i + 1, 0);
+	set_cr3(e, cr3);
+	return vmpt_flow_enter(e, next);
+}
+
+static void on_mode_exec(struct engine *e, const struct vmpt_pt_packet *pkt)
+{
+	if (e->c.pending & PENDING_PSB) {
+		e->c.psb_exec = exec_of(pkt);
+		return;
+	}
+	set_exec(e, exec_of(pkt));
+	/* A FUP may follow, which is its own: IF changed, or a far branch's MODE.Exec before a TIP.
+	 */
+	e->c.pending |= PENDING_EXEC;
+}
+
+static void on_ovf(struct engine *e, u64 at)
+{
+	if (e->c.place == RUNNING)
+		vmpt_flow_leave_undone(e);
+	if (e->blocks && !e->quiet)
+		vmpt_flow_close_batch(e, 0, 0, false);
+	vmpt_flow_gap(e, at, VMPT_FLOW_OVERFLOW, 0);
+	vmpt_flow_stack_clear(&e->s);
+	e->c.place = LOST;
+	e->c.pending = PENDING_OVF;
+	e->c.psb_ip = ~0ULL;
+}
+
+static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
+{
+	switch (pkt->kind) {
+	case VMPT_PT_TNT_8:
+	case VMPT_PT_TNT_64:
+		e->c.pending = 0;
+		return e->c.place == RUNNING ? vmpt_flow_tnt(e, at, pkt->tnt.bits,
+							     (unsigned int)pkt->tnt.count, 0)
+					     : 0;
+	case VMPT_PT_TIP:
+		return on_tip(e, at, pkt);
+	case VMPT_PT_TIP_PGE:
+		return on_pge(e, at, pkt);
+	case VMPT_PT_TIP_PGD:
+		on_pgd(e, at, pkt);
+		return 0;
+	case VMPT_PT_FUP:
+		return on_fup(e, pkt);
+	case VMPT_PT_PIP:
+		return on_pip(e, pkt->pip.cr3);
+	case VMPT_PT_MODE_EXEC:
+		on_mode_exec(e, pkt);
+		return 0;
+	case VMPT_PT_MODE_TSX:
+		if (e->c.pending & PENDING_PSB)
+			e->c.psb_tsx = true;
+		else if (!pkt->tsx.txabort)
+			e->c.pending |= PENDING_BOUND;
+		return 0;
+	case VMPT_PT_PTW:
+		e->c.pending |= pkt->ptw.ip ? PENDING_BOUND : 0;
+		return 0;
+	case VMPT_PT_EXSTOP:
+		e->c.pending |= pkt->exstop.ip ? PENDING_BOUND : 0;
+		return 0;
+	case VMPT_PT_BEP:
+		e->c.pending |= pkt->bep.ip ? PENDING_BOUND : 0;
+		return 0;
+	case VMPT_PT_CFE:
+		e->c.pending |= pkt->cfe.ip ? PENDING_BOUND : 0;
+		return 0;
+	case VMPT_PT_TRIG:
+		e->c.pending |= pkt->trig.ip ? PENDING_BOUND : 0;
+		return 0;
+	case VMPT_PT_OVF:
+		on_ovf(e, at);
+		return 0;
+	case VMPT_PT_PSB:
+		on_psb(e);
+		return 0;
+	case VMPT_PT_PSBEND:
+		return e->c.pending & PENDING_PSB ? on_psbend(e, at, true) : 0;
+	default:
+		return 0;
+	}
+}
+
+/* What cannot stand in a PSB+ ends it; an OVF loses it. */
+static bool ends_psb(const struct engine *e, const struct vmpt_pt_packet *pkt)
+{
+	return e->c.pending & PENDING_PSB && pkt->kind != VMPT_PT_PSBEND &&
+	       pkt->kind != VMPT_PT_OVF && pkt->kind != VMPT_PT_PSB &&
+	       !(vmpt_pt_table[pkt->kind].classes & VMPT_PT_IN_PSB);
+}
+
+int vmpt_flow_event(struct engine *e)
+{
+	struct vmpt_pt_packet pkt;
+	u64 at = e->c.at;
+	int ret = vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block);
+
+	if (ret) {
+		/* The tracker has found whole packets here; without it nothing is known of them. */
+		vmpt_flow_cut(e, at, true);
+		e->c.at = e->stop;
+		return e->error;
+	}
+	e->c.at = at + pkt.size;
+	e->c.block = (u8)vmpt_pt_block_after(&pkt, e->c.block);
+	e->c.pending &= (u8)~PENDING_BLOCK;
+	if (e->c.block)
+		e->c.pending |= PENDING_BLOCK;
+	if (vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
+		e->c.last_ip =
+			vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes, pkt.ip.ip);
+	if (ends_psb(e, &pkt)) {
+		ret = on_psbend(e, at, false);
+		if (ret)
+			return ret;
+	}
+	return apply(e, at, &pkt);
+}
+
+void vmpt_flow_cut(struct engine *e, u64 at, bool loss)
+{
+	struct cursor *c = &e->c;
+
+	if (c->place == RUNNING && c->handle) {
+		if (c->pending & PENDING_WEAK)
+			vmpt_flow_leave_undone(e);
+		else
+			vmpt_flow_leave_open(e);
+	}
+	if (e->blocks)
+		vmpt_flow_close_batch(e, 0, 0, false);
+	if (loss)
+		vmpt_flow_gap(e, at, VMPT_FLOW_LOSS, 0);
+	*c = (struct cursor){ .at = at, .space = NONE, .no_cr3 = true, .exec = 64 };
+	vmpt_flow_stack_clear(&e->s);
+	vmpt_flow_stack_from(e);
+}

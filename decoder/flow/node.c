@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Nodes: blocks in a row over direct jumps and calls, up to what waits for a packet; the table by
+ * IP that leads to them; and the memory of all tables.
+ */
+#include "decoder/flow/engine.h"
+
+#define IPS_MIN	  1024u
+#define MEMOS_MIN 1024u
+
+void vmpt_flow_memory(struct engine *e, size_t from, size_t to)
+{
+	e->memory += to - from;
+	if (e->memory > e->options.memory)
+		e->full = true;
+}
+
+/* As vmpt_reserve(), with the memory counted. */
+#define reserve(e, array, room, want)                                                            \
+	({                                                                                       \
+		size_t before_ = *(room);                                                        \
+		int ret_ = vmpt_reserve((array), (room), (want));                                \
+                                                                                                 \
+		vmpt_flow_memory((e), before_ * sizeof(**(array)), *(room) * sizeof(**(array))); \
+		ret_;                                                                            \
+	})
+
+int vmpt_flow_lists_room(struct engine *e, size_t n)
+{
+	if (e->list_count + n > NONE)
+		return -VMPT_E_NOMEM;
+	return reserve(e, &e->lists, &e->list_room, e->list_count + n);
+}
+
+static int nodes_room(struct engine *e)
+{
+	size_t room, want = e->node_count + 1;
+	int ret = 0;
+
+	if (want > NODES_MAX)
+		return -VMPT_E_NOMEM;
+	if (want <= e->node_room)
+		return 0;
+	room = e->node_room;
+	ret |= vmpt_reserve(&e->node_hashes, &room, want);
+	room = e->node_room;
+	ret |= vmpt_reserve_zeroed(&e->node_hits, &room, want);
+	if (ret)
+		return -VMPT_E_NOMEM;
+	room = e->node_room;
+	ret = reserve(e, &e->nodes, &e->node_room, want);
+	vmpt_flow_memory(e, room * 3 * sizeof(u64), e->node_room * 3 * sizeof(u64));
+	return ret;
+}
+
+static int ips_grow(struct engine *e)
+{
+	u32 slots = e->ip_mask + 1, i, at;
+	struct ip_slot *more = calloc(2 * (size_t)slots, sizeof(*more));
+	u32 mask = 2 * slots - 1;
+
+	if (!more)
+		return -VMPT_E_NOMEM;
+	for (i = 0; i < slots; i++) {
+		if (!e->ips[i].handle)
+			continue;
+		at = (u32)vmpt_flow_ip_hash(e, e->ips[i].space, e->ips[i].ip) & mask;
+		while (more[at].handle)
+			at = (at + 1) & mask;
+		more[at] = e->ips[i];
+	}
+	free(e->ips);
+	e->ips = more;
+	e->ip_mask = mask;
+	vmpt_flow_memory(e, slots * sizeof(*more), 2 * slots * sizeof(*more));
+	return 0;
+}
+
+static int ip_add(struct engine *e, u32 space, u64 ip, u32 handle)
+{
+	u32 i;
+
+	if (2 * e->ip_count > e->ip_mask && ips_grow(e))
+		return -VMPT_E_NOMEM;
+	i = (u32)vmpt_flow_ip_hash(e, space, ip) & e->ip_mask;
+	while (e->ips[i].handle)
+		i = (i + 1) & e->ip_mask;
+	e->ips[i] = (struct ip_slot){ ip, space, handle };
+	e->ip_count++;
+	return 0;
+}
+
+/* Direct CALLs to what follows them push nothing (SDM 3 33.4.2.2). */
+static bool pushes(const struct block *b)
+{
+	return b->class == VMPT_INSN_CALL_IND ||
+	       (b->class == VMPT_INSN_CALL && b->target != b->next);
+}
+
+/* Where the flow goes on after @b without a packet; false: it does not. */
+static bool goes_on(const struct block *b, u64 *ip)
+{
+	switch (b->class) {
+	case VMPT_INSN_OTHER:
+	case VMPT_INSN_MOV_CR3:
+		*ip = b->next;
+		return true;
+	case VMPT_INSN_JMP:
+	case VMPT_INSN_CALL:
+		*ip = b->target;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Without a packet between, a block that runs twice runs for ever. */
+static bool has_block(const struct engine *e, const struct node *n, u32 id)
+{
+	u32 i;
+
+	for (i = 0; i < n->count; i++)
+		if (e->lists[n->list + i] == id)
+			return true;
+	return false;
+}
+
+static int chain(struct engine *e, struct node *n)
+{
+	const struct block *b;
+	u64 ip = n->ip;
+	u32 insns = 0;
+	u32 id;
+	int ret;
+
+	do {
+		n->next_ip = ip;
+		id = vmpt_flow_block_at(e, n->space, ip, &n->end);
+		if (e->error)
+			return e->error;
+		if (id == NONE)
+			return 0;
+		b = &e->block[id];
+		insns += b->insns;
+		if (n->count == NODE_BLOCKS || insns > e->options.no_packet_max ||
+		    n->call_count == NODE_PUSHES || has_block(e, n, id)) {
+			n->end = END_ENDLESS;
+			return 0;
+		}
+		ret = vmpt_flow_lists_room(e, 1);
+		ret = ret ? ret : reserve(e, &e->returns, &e->return_room, e->return_count + 1);
+		if (ret)
+			return ret;
+		e->lists[e->list_count++] = id;
+		n->count++;
+		if (b->class == VMPT_INSN_MOV_CR3)
+			n->mov_cr3 = true;
+		if (pushes(b)) {
+			e->returns[e->return_count++] = b->next;
+			n->call_count++;
+		}
+	} while (goes_on(b, &ip));
+	n->next_ip = b->next;
+	n->end = b->class;
+	return 0;
+}
+
+static u32 flags_of(const struct node *n)
+{
+	u32 flags = 0;
+
+	switch (n->end) {
+	case VMPT_INSN_COND:
+		flags = HANDLE_COND;
+		break;
+	case VMPT_INSN_RET:
+		flags = HANDLE_TIP | HANDLE_RET;
+		break;
+	case VMPT_INSN_JMP_IND:
+	case VMPT_INSN_CALL_IND:
+	case VMPT_INSN_FAR:
+		flags = HANDLE_TIP;
+		break;
+	}
+	if (n->call_count)
+		flags |= HANDLE_PUSH;
+	if (n->count > 1)
+		flags |= HANDLE_MULTI;
+	return flags;
+}
+
+static struct hashes node_hash(const struct engine *e, const struct node *n)
+{
+	struct hashes h = { 0, 1 };
+	const struct block *b;
+	u64 pow;
+	u32 i;
+
+	for (i = 0; i < n->count; i++) {
+		b = &e->block[e->lists[n->list + i]];
+		pow = vmpt_flow_pow(b->insns);
+		h.hash = h.hash * pow + b->hash;
+		h.pow *= pow;
+	}
+	return h;
+}
+
+u32 vmpt_flow_node_at(struct engine *e, u32 space, u64 ip)
+{
+	u32 handle = vmpt_flow_ip_find(e, space, ip);
+	struct node n = { .ip = ip, .space = space };
+	u32 id = (u32)e->node_count;
+	int ret;
+
+	if (handle)
+		return handle;
+	n.list = (u32)e->list_count;
+	n.calls = (u32)e->return_count;
+	ret = nodes_room(e);
+	ret = ret ? ret : chain(e, &n);
+	handle = id << HANDLE_SHIFT | flags_of(&n);
+	ret = ret ? ret : ip_add(e, space, ip, handle);
+	if (ret) {
+		e->error = ret;
+		return 0;
+	}
+	e->nodes[id] = n;
+	e->node_hits[id] = 0;
+	if (e->hash)
+		e->node_hashes[id] = node_hash(e, &n);
+	e->node_count++;
+	return handle;
+}
+
+u32 vmpt_flow_child(struct engine *e, u32 handle, unsigned int taken)
+{
+	u32 id = handle >> HANDLE_SHIFT, child = e->nodes[id].child[taken];
+	const struct node *n = &e->nodes[id];
+	u64 ip;
+
+	if (child)
+		return child;
+	ip = taken ? e->block[e->lists[n->list + n->count - 1u]].target : n->next_ip;
+	child = vmpt_flow_node_at(e, n->space, ip);
+	e->nodes[id].child[taken] = child;
+	return child;
+}
+
+/* ---- all tables ---- */
+
+int vmpt_flow_tables_init(struct engine *e)
+{
+	e->ips = calloc(IPS_MIN, sizeof(*e->ips));
+	e->memos = calloc(MEMOS_MIN, sizeof(*e->memos));
+	e->ip_mask = IPS_MIN - 1;
+	e->memo_mask = MEMOS_MIN - 1;
+	vmpt_flow_memory(e, 0, IPS_MIN * sizeof(*e->ips) + MEMOS_MIN * sizeof(*e->memos));
+	/* Node 0, effect 0 and path 0 are none. */
+	if (!e->ips || !e->memos || nodes_room(e) || reserve(e, &e->effects, &e->effect_room, 1) ||
+	    reserve(e, &e->paths, &e->path_room, 1))
+		return -VMPT_E_NOMEM;
+	memset(&e->nodes[0], 0, sizeof(e->nodes[0]));
+	memset(&e->paths[0], 0, sizeof(e->paths[0]));
+	memset(&e->effects[0], 0, sizeof(e->effects[0]));
+	e->node_hits[0] = 0;
+	e->node_count = e->effect_count = e->path_count = 1;
+	return 0;
+}
+
+void vmpt_flow_tables_free(struct engine *e)
+{
+	free(e->ips);
+	free(e->memos);
+	free(e->nodes);
+	free(e->node_hits);
+	free(e->node_hashes);
+	free(e->paths);
+	free(e->lists);
+	free(e->returns);
+	free(e->effects);
+	free(e->values);
+	e->ips = NULL;
+	e->memos = NULL;
+	e->nodes = NULL;
+	e->node_hits = NULL;
+	e->node_hashes = NULL;
+	e->paths = NULL;
+	e->lists = NULL;
+	e->returns = NULL;
+	e->effects = NULL;
+	e->values = NULL;
+	e->node_count = e->node_room = e->path_count = e->path_room = 0;
+	e->ip_count = e->memo_count = 0;
+	e->list_count = e->list_room = e->return_count = e->return_room = 0;
+	e->effect_count = e->effect_room = e->value_count = e->value_room = 0;
+	e->memory = 0;
+	e->full = false;
+}
+
+/* The node of a cursor, made anew. */
+static int renew(struct engine *e, struct cursor *c, u32 space, u64 ip)
+{
+	if (!c->handle)
+		return 0;
+	c->handle = vmpt_flow_node_at(e, space, ip);
+	return e->error;
+}
+
+int vmpt_flow_flush(struct engine *e)
+{
+	struct node now = e->nodes[e->c.handle >> HANDLE_SHIFT];
+	struct node psb = e->nodes[e->psb.handle >> HANDLE_SHIFT];
+	int ret;
+
+	vmpt_flow_spread(e);
+	vmpt_flow_tables_free(e);
+	ret = vmpt_flow_tables_init(e);
+	ret = ret ? ret : renew(e, &e->c, now.space, now.ip);
+	ret = ret ? ret : renew(e, &e->psb, psb.space, psb.ip);
+	/* What is held back is the current node. */
+	if (e->log_count)
+		e->log[0] = e->c.handle >> HANDLE_SHIFT;
+	e->full = false;
+	return ret;
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * TNT bits: walking them from node to node, and memos of runs of TNT-8 packets that were walked,
+ * with what they do to the stack of return addresses.
+ */
+#include "decoder/flow/engine.h"
+
+/* Bits of 8 TNT-8 packets */
+#define RUN_BITS 48
+
+/* ---- what a path does to the stack ---- */
+
+static void track_push(struct track *t)
+{
+	t->any = true;
+	if (++t->level > t->peak)
+		t->peak = t->level;
+}
+
+/* @value was popped; @guarded: the flow went there. */
+static void track_pop(struct track *t, u64 value, bool guarded)
+{
+	t->any = true;
+	if (t->level == t->low) {
+		if (t->low <= -(s32)DEPTH) {
+			t->off = true;
+			return;
+		}
+		t->guards[-t->low] = value;
+		if (guarded)
+			t->guarded |= 1ULL << -t->low;
+		t->low--;
+	}
+	t->level--;
+}
+
+/* A part of the path did what @part says. */
+static void track_part(struct track *t, const struct track *part)
+{
+	s32 i;
+
+	if (t->level + part->peak > t->peak)
+		t->peak = t->level + part->peak;
+	for (i = 0; i < -part->low; i++)
+		track_pop(t, part->guards[i], part->guarded >> i & 1);
+	for (i = part->low; i < part->level; i++)
+		track_push(t);
+	t->any |= part->any;
+	t->off |= part->off;
+}
+
+/* ---- the stack ---- */
+
+static u64 pop(struct returns_stack *s)
+{
+	if (!s->depth)
+		return 0;
+	s->depth--;
+	return s->slot[--s->top];
+}
+
+void vmpt_flow_pop(struct engine *e)
+{
+	u64 value = pop(&e->s);
+
+	if (e->recording)
+		track_pop(&e->track, value, false);
+}
+
+static void push_calls(struct engine *e, const struct node *n, struct track *track)
+{
+	struct returns_stack *s = &e->s;
+	u32 i;
+
+	s->before = s->depth;
+	for (i = 0; i < n->call_count; i++) {
+		s->slot[s->top++] = e->returns[n->calls + i];
+		track_push(track);
+	}
+	s->depth += n->call_count;
+	if (s->depth > DEPTH)
+		s->depth = DEPTH;
+}
+
+static bool fits(const struct engine *e, const struct effect *fx)
+{
+	const struct returns_stack *s = &e->s;
+	const u64 *guards = e->values + fx->values;
+	u32 i;
+
+	/* Where the stack might overflow the walk counts for itself. */
+	if (0u + s->depth + fx->pops + fx->peak > DEPTH)
+		return false;
+	for (i = 0; i < fx->pops; i++)
+		if (fx->guarded >> i & 1 &&
+		    (s->depth <= i || s->slot[(u8)(s->top - 1 - i)] != guards[i]))
+			return false;
+	return true;
+}
+
+const struct effect *vmpt_flow_effect(const struct engine *e, u32 first)
+{
+	u32 i;
+
+	for (i = first; i; i = e->effects[i].next)
+		if (fits(e, &e->effects[i]))
+			return &e->effects[i];
+	return NULL;
+}
+
+void vmpt_flow_apply(struct engine *e, const struct effect *fx)
+{
+	struct returns_stack *s = &e->s;
+	const u64 *pushed = e->values + fx->values + fx->pops;
+	u32 i, pops = fx->pops < s->depth ? fx->pops : s->depth;
+
+	s->top = (u8)(s->top - pops);
+	for (i = 0; i < fx->pushes; i++)
+		s->slot[s->top++] = pushed[i];
+	s->depth = (u16)(s->depth - pops + fx->pushes);
+	s->before = s->depth - fx->end_pushes;
+}
+
+/* ---- making memos ---- */
+
+static int memos_grow(struct engine *e)
+{
+	u32 slots = e->memo_mask + 1, i;
+	struct memo *old = e->memos, *more = calloc(2 * (size_t)slots, sizeof(*more));
+
+	if (!more)
+		return -VMPT_E_NOMEM;
+	e->memos = more;
+	e->memo_mask = 2 * slots - 1;
+	for (i = 0; i < slots; i++)
+		if (old[i].start)
+			*vmpt_flow_memo(e, old[i].start, old[i].bytes) = old[i];
+	free(old);
+	vmpt_flow_memory(e, slots * sizeof(*more), 2 * slots * sizeof(*more));
+	return 0;
+}
+
+/* A walk so far. */
+struct walk {
+	struct hashes h; /* of the nodes left */
+	struct track track;
+	u32 unit[RUN_BITS];
+	u32 count;
+};
+
+static u32 add_path(struct engine *e, const struct walk *w)
+{
+	size_t room = e->path_room;
+
+	if (e->path_count >= UNIT_PATH || vmpt_flow_lists_room(e, w->count) ||
+	    vmpt_reserve(&e->paths, &e->path_room, e->path_count + 1))
+		return 0;
+	vmpt_flow_memory(e, room * sizeof(*e->paths), e->path_room * sizeof(*e->paths));
+	e->paths[e->path_count] = (struct path){
+		.h = w->h,
+		.list = (u32)e->list_count,
+		.count = w->count,
+	};
+	memcpy(e->lists + e->list_count, w->unit, w->count * sizeof(*w->unit));
+	e->list_count += w->count;
+	return (u32)e->path_count++;
+}
+
+/* The effect of @w, which ended at the current node: its index, 0 if there is no memory. */
+static u32 add_effect(struct engine *e, const struct walk *w, u32 path, u32 next)
+{
+	u32 pops = (u32)-w->track.low, pushes = (u32)(w->track.level - w->track.low), i;
+	const struct node *end = &e->nodes[e->c.handle >> HANDLE_SHIFT];
+	size_t effect_room = e->effect_room, value_room = e->value_room;
+
+	if (vmpt_reserve(&e->effects, &e->effect_room, e->effect_count + 1) ||
+	    vmpt_reserve(&e->values, &e->value_room, e->value_count + pops + pushes))
+		return 0;
+	vmpt_flow_memory(e, effect_room * sizeof(*e->effects) + value_room * sizeof(*e->values),
+			 e->effect_room * sizeof(*e->effects) + e->value_room * sizeof(*e->values));
+	e->effects[e->effect_count] = (struct effect){
+		.next = next,
+		.end = e->c.handle,
+		.path = path,
+		.values = (u32)e->value_count,
+		.guarded = w->track.guarded,
+		.pops = (u8)pops,
+		.pushes = (u8)pushes,
+		.peak = (u8)w->track.peak,
+		.end_pushes = end->call_count,
+	};
+	memcpy(e->values + e->value_count, w->track.guards, pops * sizeof(u64));
+	e->value_count += pops;
+	for (i = 0; i < pushes; i++)
+		e->values[e->value_count++] = e->s.slot[(u8)(e->s.top - pushes + i)];
+	return (u32)e->effect_count++;
+}
+
+/* Without memory there is no memo: nothing depends on it. */
+static void add_memo(struct engine *e, u32 start, u64 bytes, const struct walk *w)
+{
+	struct memo *m = vmpt_flow_memo(e, start, bytes);
+	u32 path, effect = 0;
+
+	if (w->track.off || w->track.peak + -w->track.low > (s32)DEPTH)
+		return;
+	path = add_path(e, w);
+	if (!path)
+		return;
+	if (e->stack && (w->track.any || m->effect)) {
+		effect = add_effect(e, w, path, m->effect);
+		if (!effect)
+			return;
+	}
+	if (m->start) {
+		m->effect = effect;
+		return;
+	}
+	*m = (struct memo){ bytes, start, e->c.handle, path, effect };
+	e->memo_count++;
+	if (2 * e->memo_count > e->memo_mask && memos_grow(e))
+		e->full = true;
+}
+
+/* ---- walking ---- */
+
+/* The node after the current one by a TNT bit; 0: there is none. */
+static u32 next_node(struct engine *e, unsigned int bit, struct track *track)
+{
+	u32 handle = e->c.handle, space;
+	u64 ip;
+
+	if (handle & HANDLE_COND)
+		return vmpt_flow_child(e, handle, bit);
+	if (!(handle & HANDLE_RET) || !bit || !e->stack || !e->s.depth)
+		return 0;
+	ip = pop(&e->s);
+	track_pop(track, ip, true);
+	space = e->nodes[handle >> HANDLE_SHIFT].space;
+	if (e->space[space].id.exec != 64)
+		ip &= 0xffffffff;
+	return vmpt_flow_node_at(e, space, ip);
+}
+
+static bool step(struct engine *e, unsigned int bit, struct walk *w)
+{
+	u32 left = e->c.handle >> HANDLE_SHIFT, handle = next_node(e, bit, &w->track), id;
+
+	if (!handle)
+		return false;
+	id = handle >> HANDLE_SHIFT;
+	if (e->hash) {
+		struct hashes h = e->node_hashes[left];
+
+		e->h.hash = e->h.hash * h.pow + h.hash;
+		e->h.pow *= h.pow;
+		w->h.hash = w->h.hash * h.pow + h.hash;
+		w->h.pow *= h.pow;
+	}
+	e->c.handle = handle;
+	e->node_hits[id] += e->weight;
+	if (e->blocks && !e->quiet)
+		vmpt_flow_log(e, id);
+	if (e->stack && handle & HANDLE_PUSH)
+		push_calls(e, &e->nodes[id], &w->track);
+	w->unit[w->count++ % RUN_BITS] = id;
+	return true;
+}
+
+unsigned int vmpt_flow_bits(u64 bytes)
+{
+	unsigned int n = 0;
+
+	for (; bytes; bytes >>= 8)
+		n += 31u - (unsigned int)__builtin_clz((u8)bytes) - 1;
+	return n;
+}
+
+unsigned int vmpt_flow_walk(struct engine *e, u64 bytes)
+{
+	struct walk w = { .h = { 0, 1 } };
+	unsigned int done = 0, bit;
+	u32 start = e->c.handle;
+	u64 rest;
+
+	for (rest = bytes; rest; rest >>= 8) {
+		u8 byte = (u8)rest;
+
+		/* Below the stop bit, the oldest is the highest one; bit 0 is the header. */
+		for (bit = 1u << (31 - __builtin_clz(byte)) >> 1; bit > 1; bit >>= 1, done++)
+			if (!step(e, !!(byte & bit), &w)) {
+				e->recording = false;
+				return done;
+			}
+	}
+	if (!(e->options.off & VMPT_FLOW_NO_MEMO))
+		add_memo(e, start, bytes, &w);
+	if (e->recording)
+		track_part(&e->track, &w.track);
+	return done;
+}
+
+/* ---- the rest of a TNT packet ---- */
+
+/*
+ * Deferred TIPs (33.4.2.3): a TNT packet may have bits for branches after the one that its next TIP
+ * is for. Uncompressed RETs are not deferred.
+ */
+static bool deferred_tip(struct engine *e)
+{
+	struct vmpt_pt_packet pkt;
+	u64 at = e->c.at;
+
+	if ((e->c.handle & (HANDLE_TIP | HANDLE_RET)) != HANDLE_TIP || e->c.block)
+		return false;
+	while (at < e->stop && !e->data[at])
+		at++;
+	if (at >= e->stop || vmpt_pt_decode(&pkt, e->data + at, e->stop - at, 0) ||
+	    pkt.kind != VMPT_PT_TIP || !pkt.ip.ipbytes)
+		return false;
+	e->c.last_ip = vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes, pkt.ip.ip);
+	e->c.at = at + pkt.size;
+	vmpt_flow_leave_whole(e);
+	return !vmpt_flow_enter(e, e->c.last_ip);
+}
+
+/* Up to 48 of @count bits as the TNT-8 packets that would have them, oldest first. */
+static u64 as_run(u64 bits, unsigned int count, unsigned int *taken)
+{
+	unsigned int shift, n;
+	u64 bytes = 0;
+
+	*taken = 0;
+	for (shift = 0; shift < 64 && count; shift += 8) {
+		n = count < 6 ? count : 6;
+		count -= n;
+		bytes |= (1ULL << n | (bits >> count & vmpt_mask64(n))) << 1 << shift;
+		*taken += n;
+	}
+	return bytes;
+}
+
+/* What a run ends at: a compressed RET that needs a stack, a deferred TIP, else it is impossible.
+ */
+static int unstick(struct engine *e, u64 at, unsigned int bit, unsigned int done)
+{
+	if (e->c.handle & HANDLE_RET && bit && !e->stack &&
+	    e->options.returns != VMPT_FLOW_RETURNS_NONE)
+		return vmpt_flow_make_stack(e, at, done);
+	if (!deferred_tip(e) && !e->error)
+		vmpt_flow_lose(e, at);
+	return e->error;
+}
+
+int vmpt_flow_tnt(struct engine *e, u64 at, u64 bits, unsigned int count, unsigned int done)
+{
+	unsigned int n, want;
+	u64 run;
+
+	e->recording = false;
+	while (count && e->c.handle) {
+		run = as_run(bits, count, &want);
+		if (vmpt_flow_memo_take(e, run, e->hash, e->blocks, e->stack))
+			n = want;
+		else
+			n = vmpt_flow_walk(e, run);
+		count -= n;
+		done += n;
+		if (!e->error && n < want)
+			unstick(e, at, bits >> (count - 1) & 1, done);
+		if (e->error)
+			return e->error;
+	}
+	return 0;
+}
