@@ -63,7 +63,7 @@ enum { END_NO_CODE = VMPT_INSN_CLASSES, END_BAD_CODE, END_ENDLESS };
 #define NODES_MAX    (1u << 26)
 
 #define NODE_BLOCKS 1024u
-#define NODE_PUSHES 64u
+#define NODE_PUSHES 192u
 
 struct node {
 	u64 ip;
@@ -112,6 +112,7 @@ struct effect {
 	u32 values;  /* in engine.values: guards from the top down, then what is pushed */
 	u64 guarded; /* bit n: guard n must be equal: a compressed RET popped it */
 	u8 pops, pushes, peak;
+	bool clear;    /* all is popped */
 	u8 end_pushes; /* of pushes: those of the last node */
 };
 
@@ -122,6 +123,27 @@ struct memo {
 	u32 path;
 	u32 effect; /* 0: the stack does not matter; else .end and .path are the effect's */
 };
+
+/*
+ * Up to RAW_BYTES bytes of the trace from a node and Last IP: whole TNT-8, PAD and TIP packets, and
+ * a TIP.PGD at their end, for which .end is 0.
+ */
+#define RAW_BYTES    16
+#define RAW_DISABLED 0x80000000u /* instead of a handle: | the space */
+
+struct raw_memo {
+	u64 bytes[RAW_BYTES / 8];
+	u64 last_ip, next_last_ip;
+	u32 start; /* a handle, or RAW_DISABLED | space; 0: free */
+	u32 end;   /* a handle; 0: PacketEn is 0 */
+	u32 path, effect;
+	u8 size;
+} __attribute__((aligned(64)));
+
+/* Whether raw memos are worth it: they are for a while, as often as they are hit. */
+#define RAW_TRIAL 8192u	     /* lookups, then hits are counted */
+#define RAW_PAUSE (1u << 20) /* bytes without them */
+#define RAW_SEEN  4096u
 
 /* ---- where the decoder is ---- */
 
@@ -140,6 +162,7 @@ struct track {
 	u64 guarded;
 	u64 guards[DEPTH]; /* by -low */
 	bool any, off;	   /* off: more than an effect can say */
+	bool clear;	   /* all that was there at the start is gone */
 };
 
 /* Bits of cursor.pending: what the fast loop leaves to events.c. */
@@ -172,6 +195,18 @@ struct cursor {
 	u64 psb_ip, psb_cr3;
 };
 
+/* PSB+ are mostly those that came before: what they say, by their bytes. */
+#define PSB_MEMOS      8
+#define PSB_MEMO_BYTES 112
+
+struct psb_memo {
+	u64 ip, cr3, last_ip;
+	u8 bytes[PSB_MEMO_BYTES]; /* after the PSB itself */
+	u8 size;		  /* 0: free */
+	u8 exec;
+	bool fup, pip, tsx;
+};
+
 /* ---- results ---- */
 
 /* Blocks: units of the log from the end of the result before up to .log. */
@@ -196,12 +231,15 @@ struct engine {
 	struct hashes h; /* without the current node */
 	struct ip_slot *ips;
 	struct memo *memos;
+	struct raw_memo *raws;
 	struct node *nodes;
 	u64 *node_hits;
 	struct hashes *node_hashes;
 	struct path *paths;
 	u32 *log;
-	u32 ip_mask, memo_mask;
+	u32 ip_mask, memo_mask, raw_mask;
+	u32 raw_lookups, raw_hits; /* since the trial began */
+	u64 raw_from;		   /* not before this offset */
 	u32 log_count, log_room;
 	u64 seed;
 	bool hash, blocks,
@@ -223,15 +261,15 @@ struct engine {
 		struct vmpt_owner owner;
 	} * owners;
 	size_t owner_count;
-	/* The last PSB+ that changed nothing while disabled: at this offset, with PADs; 0 bytes:
-	 * none */
-	u64 idle_psb;
-	u32 idle_size;
+	struct psb_memo psb_memo[PSB_MEMOS];
+	u64 psb_at; /* of the PSB+ that is decoded */
+	u32 psb_next;
 	u64 batch_from;
 
 	/* tables that grow; see vmpt_flow_flush() */
-	size_t node_count, node_room, path_count, path_room, ip_count, memo_count;
-	u32 *lists; /* of nodes' blocks and of paths' units */
+	size_t node_count, node_room, path_count, path_room, ip_count, memo_count, raw_count;
+	u16 *raw_seen; /* keys that were looked up once */
+	u32 *lists;    /* of nodes' blocks and of paths' units */
 	size_t list_count, list_room;
 	u64 *returns;
 	size_t return_count, return_room;
@@ -241,8 +279,8 @@ struct engine {
 	size_t value_count, value_room;
 	size_t memory; /* all of these */
 	bool full;
-	u32 *trail; /* units while a path is recorded */
-	size_t trail_count, trail_room;
+	u32 trail[RAW_BYTES]; /* units while a path is recorded */
+	u32 trail_count;
 	bool recording;
 	struct track track; /* of the raw path that is recorded */
 
@@ -339,7 +377,7 @@ void vmpt_flow_gap(struct engine *e, u64 offset, enum vmpt_flow_reason reason, u
 u64 vmpt_flow_end_ip(const struct engine *e);
 /* A compressed RET is to be followed and no stack was kept: make it from the last PSB on. */
 int vmpt_flow_make_stack(struct engine *e, u64 at, unsigned int done);
-/* The stack is empty here. */
+/* Here the stack has only what the current node pushed. */
 void vmpt_flow_stack_from(struct engine *e);
 
 static inline void vmpt_flow_stack_clear(struct returns_stack *s)
@@ -370,8 +408,17 @@ unsigned int vmpt_flow_walk(struct engine *e, u64 bytes);
 const struct effect *vmpt_flow_effect(const struct engine *e, u32 first);
 /* Apply it to the stack. */
 void vmpt_flow_apply(struct engine *e, const struct effect *fx);
+/* PacketEn was 0: no RET is compressed against a CALL before (33.4.2.2). */
+void vmpt_flow_stack_reset(struct engine *e);
 /* The RET of the current node got a TIP: pop. */
 void vmpt_flow_pop(struct engine *e);
+/* An effect of what @track has, which ended at the current node, before @next: its index, 0 if
+ * there is no memory. */
+u32 vmpt_flow_effect_add(struct engine *e, const struct track *track, u32 path, u32 next);
+u32 vmpt_flow_path_add(struct engine *e, struct hashes h, const u32 *units, u32 count);
+/* The path that is recorded has what @fx has; a node's @calls calls. */
+void vmpt_flow_track_effect(struct engine *e, const struct effect *fx);
+void vmpt_flow_track_calls(struct engine *e, u32 calls);
 /* Bits of a run of TNT-8 packets. */
 unsigned int vmpt_flow_bits(u64 bytes);
 /* Take @count bits of the TNT packet at @at, the oldest is the highest, after the first @done. */
@@ -394,27 +441,77 @@ static inline struct memo *vmpt_flow_memo(const struct engine *e, u32 start, u64
 	return &e->memos[i];
 }
 
-/*
- * Take a run of TNT-8 packets from the current node on by its memo; false: there is none. The last
- * three are the engine's, for loops that are compiled for them.
- */
-static inline __attribute__((always_inline)) bool
-vmpt_flow_memo_take(struct engine *e, u64 bytes, bool hash, bool blocks, bool stack)
+/* ---- raw.c ---- */
+
+/* Begin and end to record a raw memo of the bytes from @at on. */
+void vmpt_flow_raw_begin(struct engine *e);
+void vmpt_flow_raw_add(struct engine *e, u64 at, u32 size, u32 start, u64 last_ip, u64 hash);
+/* Whether @hash was looked up before. */
+bool vmpt_flow_raw_seen(struct engine *e, u64 hash);
+void vmpt_flow_raw_clear(struct engine *e);
+/* The table, or twice as much of it: 0, or -VMPT_E_NOMEM. */
+int vmpt_flow_raw_grow(struct engine *e);
+/* A unit of the path that is recorded. */
+static inline void vmpt_flow_trail(struct engine *e, u32 unit)
 {
-	const struct memo *m = vmpt_flow_memo(e, e->c.handle, bytes);
-	const struct effect *fx;
+	if (e->trail_count < RAW_BYTES)
+		e->trail[e->trail_count++] = unit;
+}
+
+static inline u64 vmpt_flow_raw_hash(u32 start, u64 last_ip, u64 b0, u64 b1)
+{
+	u64 x = (b0 ^ last_ip << 7 ^ start) * 0x9e3779b97f4a7c15ULL;
+
+	x ^= (b1 ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
+	return x ^ x >> 32;
+}
+
+/* The memo, or the free slot for it. */
+static inline struct raw_memo *vmpt_flow_raw(const struct engine *e, u64 hash, u32 start,
+					     u64 last_ip, u64 b0, u64 b1)
+{
+	u32 i = (u32)hash & e->raw_mask;
+	struct raw_memo *m;
+
+	for (;; i = (i + 1) & e->raw_mask) {
+		m = &e->raws[i];
+		if (!m->start || (m->bytes[0] == b0 && m->bytes[1] == b1 && m->start == start &&
+				  m->last_ip == last_ip))
+			return m;
+	}
+}
+
+/* ---- memos that are hit ---- */
+
+/*
+ * Take a run of TNT-8 packets from the node @handle on by its memo. Returns the handle that it
+ * leads to; 0: there is no memo. The last three are the engine's, for loops that are compiled for
+ * them.
+ */
+static inline __attribute__((always_inline)) u32 vmpt_flow_memo_take(struct engine *e, u32 handle,
+								     u64 bytes, bool hash,
+								     bool blocks, bool stack,
+								     bool record)
+{
+	const struct memo *m = vmpt_flow_memo(e, handle, bytes);
+	const struct effect *fx = NULL;
 	u32 end = m->end, id = m->path;
 	struct path *path;
 
-	if (!m->start)
-		return false;
+	if (__builtin_expect(!m->start, 0))
+		return 0;
 	if (stack && m->effect) {
 		fx = vmpt_flow_effect(e, m->effect);
 		if (!fx)
-			return false;
+			return 0;
 		vmpt_flow_apply(e, fx);
 		end = fx->end;
 		id = fx->path;
+	}
+	if (record) {
+		vmpt_flow_trail(e, id | UNIT_PATH);
+		if (fx)
+			vmpt_flow_track_effect(e, fx);
 	}
 	path = &e->paths[id];
 	path->hits += e->weight;
@@ -424,8 +521,7 @@ vmpt_flow_memo_take(struct engine *e, u64 bytes, bool hash, bool blocks, bool st
 	}
 	if (blocks && !e->quiet)
 		vmpt_flow_log(e, id | UNIT_PATH);
-	e->c.handle = end;
-	return true;
+	return end;
 }
 
 /* ---- packets.c, events.c ---- */
@@ -434,6 +530,9 @@ vmpt_flow_memo_take(struct engine *e, u64 bytes, bool hash, bool blocks, bool st
 int vmpt_flow_packets(struct engine *e);
 /* Decode one packet, plainly. */
 int vmpt_flow_event(struct engine *e);
+/* TIP.PGD with the cursor's Last IP, or without an IP, and no FUP before it. Whether it was plain:
+ * all of the node was executed. */
+bool vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip);
 /* The owner changes; @at: a slice begins here. */
 void vmpt_flow_owner(struct engine *e, const struct vmpt_owner *owner);
 /* Bytes are lost at @at; or the stream begins or ends. */

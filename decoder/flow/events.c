@@ -130,10 +130,11 @@ static int on_pge(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
  * With an IP, at the first direct branch to it, else at the node's end; without one, at the first
  * MOV CR3 or the node's end (Table 33-21).
  */
-static void leave_at_pgd(struct engine *e, u64 offset, bool has_ip)
+bool vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip)
 {
 	const struct node *n = &e->nodes[e->c.handle >> HANDLE_SHIFT];
 	const struct block *b;
+	bool whole;
 	u32 i;
 
 	for (i = 0; i < n->count; i++) {
@@ -142,13 +143,17 @@ static void leave_at_pgd(struct engine *e, u64 offset, bool has_ip)
 				     b->target == e->c.last_ip
 			   : b->class == VMPT_INSN_MOV_CR3) {
 			vmpt_flow_leave(e, i + 1, 0);
-			return;
+			e->c.place = DISABLED;
+			return i + 1 == n->count;
 		}
 	}
-	if (e->c.handle & (HANDLE_COND | HANDLE_TIP))
+	whole = e->c.handle & (HANDLE_COND | HANDLE_TIP);
+	if (whole)
 		vmpt_flow_leave_whole(e);
 	else
 		vmpt_flow_lose(e, offset);
+	e->c.place = DISABLED;
+	return whole;
 }
 
 static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
@@ -160,7 +165,7 @@ static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		e->c.pending = pending & PENDING_FUP;
 		leave_at_fup(e, at);
 	} else if (e->c.place == RUNNING) {
-		leave_at_pgd(e, at, pkt->ip.ipbytes != 0);
+		vmpt_flow_pgd(e, at, pkt->ip.ipbytes != 0);
 	}
 	e->c.place = DISABLED;
 }
@@ -220,6 +225,49 @@ static int on_psbend(struct engine *e, u64 at, bool complete)
 	if (!ret)
 		vmpt_flow_stack_from(e);
 	return ret;
+}
+
+/* The PSB+ at @at as one that came before; its size, or 0. */
+static u32 psb_known(struct engine *e, u64 at)
+{
+	const struct psb_memo *m;
+
+	if (e->options.off & VMPT_FLOW_NO_PSB_MEMO)
+		return 0;
+	for (m = e->psb_memo; m < e->psb_memo + PSB_MEMOS; m++) {
+		if (!m->size || m->size > e->stop - at || memcmp(e->data + at, m->bytes, m->size))
+			continue;
+		e->c.psb_ip = m->ip;
+		e->c.psb_cr3 = m->cr3;
+		e->c.psb_exec = m->exec;
+		e->c.psb_fup = m->fup;
+		e->c.psb_pip = m->pip;
+		e->c.psb_tsx = m->tsx;
+		e->c.last_ip = m->last_ip;
+		return m->size;
+	}
+	return 0;
+}
+
+static void psb_keep(struct engine *e, u64 end)
+{
+	struct psb_memo *m = &e->psb_memo[e->psb_next++ % PSB_MEMOS];
+	const struct cursor *c = &e->c;
+
+	m->size = 0;
+	if (end - e->psb_at > PSB_MEMO_BYTES)
+		return;
+	*m = (struct psb_memo){
+		.ip = c->psb_ip,
+		.cr3 = c->psb_cr3,
+		.last_ip = c->last_ip,
+		.size = (u8)(end - e->psb_at),
+		.exec = c->psb_exec,
+		.fup = c->psb_fup,
+		.pip = c->psb_pip,
+		.tsx = c->psb_tsx,
+	};
+	memcpy(m->bytes, e->data + e->psb_at, m->size);
 }
 
 static void on_psb(struct engine *e)
@@ -294,6 +342,8 @@ static void on_ovf(struct engine *e, u64 at)
 
 static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 {
+	u32 known;
+
 	switch (pkt->kind) {
 	case VMPT_PT_TNT_8:
 	case VMPT_PT_TNT_64:
@@ -341,9 +391,15 @@ static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		return 0;
 	case VMPT_PT_PSB:
 		on_psb(e);
-		return 0;
+		e->psb_at = e->c.at;
+		known = psb_known(e, e->c.at);
+		e->c.at += known;
+		return known ? on_psbend(e, at, true) : 0;
 	case VMPT_PT_PSBEND:
-		return e->c.pending & PENDING_PSB ? on_psbend(e, at, true) : 0;
+		if (!(e->c.pending & PENDING_PSB))
+			return 0;
+		psb_keep(e, e->c.at);
+		return on_psbend(e, at, true);
 	default:
 		return 0;
 	}
@@ -361,8 +417,12 @@ int vmpt_flow_event(struct engine *e)
 {
 	struct vmpt_pt_packet pkt;
 	u64 at = e->c.at;
-	int ret = vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block);
+	int ret;
 
+	/* PADs change nothing. */
+	while (!e->data[at] && at + 1 < e->stop)
+		at++;
+	ret = vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block);
 	if (ret) {
 		/* The tracker has found whole packets here; without it nothing is known of them. */
 		vmpt_flow_cut(e, at, true);

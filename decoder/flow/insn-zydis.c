@@ -44,10 +44,11 @@ static enum vmpt_insn_class class_of(const ZydisDecodedInstruction *insn)
 {
 	bool relative = insn->raw.imm[0].is_relative;
 
-	/* XBEGIN is of this branch type, too. */
+	/* XBEGIN, XEND and XABORT are of such categories, too. */
 	switch (insn->meta.category) {
 	case ZYDIS_CATEGORY_COND_BR:
-		return insn->mnemonic == ZYDIS_MNEMONIC_XBEGIN ? VMPT_INSN_OTHER : VMPT_INSN_COND;
+		return relative && insn->mnemonic != ZYDIS_MNEMONIC_XBEGIN ? VMPT_INSN_COND
+									   : VMPT_INSN_OTHER;
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		if (insn->mnemonic != ZYDIS_MNEMONIC_JMP)
 			return VMPT_INSN_OTHER;

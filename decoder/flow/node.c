@@ -256,8 +256,11 @@ int vmpt_flow_tables_init(struct engine *e)
 	e->memo_mask = MEMOS_MIN - 1;
 	vmpt_flow_memory(e, 0, IPS_MIN * sizeof(*e->ips) + MEMOS_MIN * sizeof(*e->memos));
 	/* Node 0, effect 0 and path 0 are none. */
-	if (!e->ips || !e->memos || nodes_room(e) || reserve(e, &e->effects, &e->effect_room, 1) ||
-	    reserve(e, &e->paths, &e->path_room, 1))
+	e->raw_seen = calloc(RAW_SEEN, sizeof(*e->raw_seen));
+	if (!e->ips || !e->memos || !e->raw_seen || nodes_room(e) ||
+	    reserve(e, &e->effects, &e->effect_room, 1) || reserve(e, &e->paths, &e->path_room, 1))
+		return -VMPT_E_NOMEM;
+	if (!(e->options.off & VMPT_FLOW_NO_RAW_MEMO) && vmpt_flow_raw_grow(e))
 		return -VMPT_E_NOMEM;
 	memset(&e->nodes[0], 0, sizeof(e->nodes[0]));
 	memset(&e->paths[0], 0, sizeof(e->paths[0]));
@@ -271,6 +274,8 @@ void vmpt_flow_tables_free(struct engine *e)
 {
 	free(e->ips);
 	free(e->memos);
+	free(e->raws);
+	free(e->raw_seen);
 	free(e->nodes);
 	free(e->node_hits);
 	free(e->node_hashes);
@@ -281,6 +286,8 @@ void vmpt_flow_tables_free(struct engine *e)
 	free(e->values);
 	e->ips = NULL;
 	e->memos = NULL;
+	e->raws = NULL;
+	e->raw_seen = NULL;
 	e->nodes = NULL;
 	e->node_hits = NULL;
 	e->node_hashes = NULL;
@@ -290,7 +297,7 @@ void vmpt_flow_tables_free(struct engine *e)
 	e->effects = NULL;
 	e->values = NULL;
 	e->node_count = e->node_room = e->path_count = e->path_room = 0;
-	e->ip_count = e->memo_count = 0;
+	e->ip_count = e->memo_count = e->raw_count = e->raw_mask = 0;
 	e->list_count = e->list_room = e->return_count = e->return_room = 0;
 	e->effect_count = e->effect_room = e->value_count = e->value_room = 0;
 	e->memory = 0;

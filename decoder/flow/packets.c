@@ -45,137 +45,277 @@ static int run_stopped(struct engine *e, u64 at, u64 bytes, unsigned int done)
 	return vmpt_flow_tnt(e, at, (bytes & 0xff) >> 1, bits - done, done);
 }
 
-/* A node by its IP, and what entering it does. */
-static inline __attribute__((always_inline)) bool enter(struct engine *e, u64 ip, bool hash,
-							bool blocks, bool stack)
+static inline __attribute__((always_inline)) u64 ip_of(const u8 *p, u64 last_ip)
 {
-	u32 handle = vmpt_flow_ip_find(e, e->c.space, ip), id;
+	const struct vmpt_flow_ip *form = &vmpt_flow_ips[*p >> 5];
+	u64 ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
 
-	if (__builtin_expect(!handle || (stack && handle & HANDLE_PUSH), 0)) {
-		if (hash)
-			vmpt_flow_leave_whole(e);
-		return !vmpt_flow_enter(e, ip);
-	}
-	if (hash && e->c.handle) {
-		struct hashes h = e->node_hashes[e->c.handle >> HANDLE_SHIFT];
+	return (u64)((s64)(ip << form->sign) >> form->sign);
+}
+
+/* What a loop does, as constants that it is compiled for. */
+struct mode {
+	bool hash, blocks, stack;
+	bool record; /* it records a raw memo: up to RAW_BYTES, and what is simple */
+};
+
+/* From the node @handle (0: none) to that at @ip; its handle, or 0 if there is no memory. */
+static inline __attribute__((always_inline)) u32 enter(struct engine *e, u32 handle, u64 ip,
+						       const struct mode mode)
+{
+	u32 next = vmpt_flow_ip_find(e, e->c.space, ip), id = handle >> HANDLE_SHIFT;
+
+	if (mode.hash && handle) {
+		struct hashes h = e->node_hashes[id];
 
 		e->h.hash = e->h.hash * h.pow + h.hash;
 		e->h.pow *= h.pow;
 	}
-	id = handle >> HANDLE_SHIFT;
+	if (__builtin_expect(!next || (mode.stack && next & HANDLE_PUSH), 0)) {
+		if (vmpt_flow_enter(e, ip))
+			return 0;
+		next = e->c.handle;
+		if (mode.record) {
+			vmpt_flow_trail(e, next >> HANDLE_SHIFT);
+			if (mode.stack)
+				vmpt_flow_track_calls(e, e->nodes[next >> HANDLE_SHIFT].call_count);
+		}
+		return next;
+	}
+	id = next >> HANDLE_SHIFT;
 	e->node_hits[id] += e->weight;
-	if (blocks && !e->quiet)
+	if (mode.blocks && !e->quiet)
 		vmpt_flow_log(e, id);
-	e->c.handle = handle;
+	if (mode.record)
+		vmpt_flow_trail(e, id);
+	return next;
+}
+
+static inline __attribute__((always_inline)) bool raw_take(struct engine *e, const u8 **p,
+							   u32 *handle, u64 *last_ip, u64 *key,
+							   const struct mode mode)
+{
+	u64 b0 = vmpt_load64(*p), b1 = vmpt_load64(*p + 8);
+	const struct raw_memo *m;
+	const struct effect *fx;
+	struct path *path;
+	u32 start = *handle ? *handle : RAW_DISABLED | e->c.space, end, id;
+
+	*key = vmpt_flow_raw_hash(start, *last_ip, b0, b1);
+	m = vmpt_flow_raw(e, *key, start, *last_ip, b0, b1);
+	e->raw_lookups++;
+	if (__builtin_expect(!m->start, 0))
+		return false;
+	end = m->end;
+	id = m->path;
+	if (mode.stack && m->effect) {
+		fx = vmpt_flow_effect(e, m->effect);
+		if (!fx)
+			return false;
+		vmpt_flow_apply(e, fx);
+		end = fx->end;
+		id = fx->path;
+	}
+	e->raw_hits++;
+	*p += m->size;
+	*last_ip = m->next_last_ip;
+	*handle = end;
+	e->c.place = end ? RUNNING : DISABLED;
+	path = &e->paths[id];
+	path->hits += e->weight;
+	if (mode.hash) {
+		e->h.hash = e->h.hash * path->h.pow + path->h.hash;
+		e->h.pow *= path->h.pow;
+	}
+	if (mode.blocks && !e->quiet)
+		vmpt_flow_log(e, id | UNIT_PATH);
 	return true;
 }
 
-static inline __attribute__((always_inline)) void loop(struct engine *e, const bool hash,
-						       const bool blocks, const bool stack)
+/* Whether the packet at @p, of @size bytes, is the last that fits. */
+#define STOP_RECORD(p, size) (mode.record && (p) + (size) > first + RAW_BYTES)
+
+/*
+ * Runs up to what it leaves to events.c; with mode.record over at most RAW_BYTES.
+ */
+static inline __attribute__((always_inline)) void loop(struct engine *e, const struct mode mode,
+						       void (*record)(struct engine *e))
 {
-	const u8 *p = e->data + e->c.at, *end = e->data + e->stop;
+	const u8 *first = e->data + e->c.at, *p = first, *end = e->data + e->stop;
 	const u64 wrap = e->c.exec == 64 ? ~0ULL : 0xffffffffULL;
 	const bool pops = e->options.returns != VMPT_FLOW_RETURNS_LIBIPT;
-	u64 last_ip = e->c.last_ip, x, ip;
-	const struct vmpt_flow_ip *form;
-	unsigned int n, step;
+	const bool spaced = e->c.space != NONE;
+	bool raw = !mode.record && e->raws && e->c.at >= e->raw_from && spaced &&
+		   (!e->c.handle || e->nodes[e->c.handle >> HANDLE_SHIFT].space == e->c.space);
+	u64 last_ip = e->c.last_ip, x, key;
+	unsigned int n, step, done;
+	u32 handle = e->c.handle, next;
 
 	while (end - p >= AHEAD) {
+		if (!mode.record && raw && *p) {
+			if (raw_take(e, &p, &handle, &last_ip, &key, mode))
+				goto taken;
+			if (__builtin_expect(vmpt_flow_raw_seen(e, key), 0)) {
+				e->c.handle = handle;
+				e->c.at = (u64)(p - e->data);
+				e->c.last_ip = last_ip;
+				record(e);
+				handle = e->c.handle;
+				last_ip = e->c.last_ip;
+				x = (u64)(p - e->data);
+				p = e->data + e->c.at;
+				if (enough(e) || e->error || e->c.place == LOST ||
+				    e->stack != mode.stack)
+					return;
+				if (x != e->c.at)
+					goto taken;
+			}
+			if (e->raw_lookups >= RAW_TRIAL) {
+				if (e->raw_hits < RAW_TRIAL / 2) {
+					raw = false;
+					e->raw_from = (u64)(p - e->data) + RAW_PAUSE;
+				}
+				e->raw_lookups = e->raw_hits = 0;
+			}
+		}
 		step = vmpt_flow_steps[*p];
-		switch (step & 0xf0) {
-		case VMPT_FLOW_RUN:
+		if (step == VMPT_FLOW_RUN) {
+			if (!handle)
+				break;
 			x = vmpt_load64(p);
 			n = run_length(x);
+			if (STOP_RECORD(p, n))
+				break;
 			x &= vmpt_mask64(8 * n);
-			if (!e->c.handle)
-				goto out;
-			if (__builtin_expect(!vmpt_flow_memo_take(e, x, hash, blocks, stack), 0)) {
-				unsigned int done = vmpt_flow_walk(e, x);
-
+			next = vmpt_flow_memo_take(e, handle, x, mode.hash, mode.blocks, mode.stack,
+						   mode.record);
+			if (__builtin_expect(!next, 0)) {
+				e->c.handle = handle;
+				done = vmpt_flow_walk(e, x);
 				if (done < vmpt_flow_bits(x)) {
 					e->c.last_ip = last_ip;
 					run_stopped(e, (u64)(p - e->data), x, done);
 					return;
 				}
-				if (enough(e)) {
-					p += n;
-					goto out;
-				}
+				next = e->c.handle;
+				p += n;
+				handle = next;
+				if (mode.record || enough(e))
+					break;
+				continue;
 			}
+			handle = next;
 			p += n;
-			break;
-		case VMPT_FLOW_SKIP:
+		} else if ((step & 0xf0) == VMPT_FLOW_SKIP) {
+			/* Of what is skipped only PADs come again. */
+			if (mode.record && (step & 0x0f) > 1)
+				break;
+			if (STOP_RECORD(p, 1))
+				break;
 			p += step & 0x0f;
 			continue;
-		case VMPT_FLOW_CYC:
+		} else if (step == VMPT_FLOW_TIP) {
+			if (!(handle & HANDLE_TIP) || !spaced)
+				break;
+			n = vmpt_flow_ips[*p >> 5].size;
+			if (STOP_RECORD(p, n))
+				break;
+			last_ip = ip_of(p, last_ip);
+			p += n;
+			if (mode.stack && pops && handle & HANDLE_RET)
+				vmpt_flow_pop(e);
+			handle = enter(e, handle, last_ip & wrap, mode);
+			if (e->full || e->error)
+				break;
+		} else if (step == VMPT_FLOW_PGD) {
+			if (!handle)
+				break;
+			n = vmpt_flow_ips[*p >> 5].size;
+			if (STOP_RECORD(p, n))
+				break;
+			x = (u64)(p - e->data);
+			last_ip = ip_of(p, last_ip);
+			p += n;
+			e->c.handle = handle;
+			e->c.last_ip = last_ip;
+			e->c.at = (u64)(p - e->data);
+			if (!vmpt_flow_pgd(e, x, true)) {
+				e->recording = false;
+				if (mode.record || enough(e)) {
+					handle = 0;
+					break;
+				}
+			}
+			handle = 0;
+		} else if (step == VMPT_FLOW_PGE) {
+			if (handle || !spaced)
+				break;
+			n = vmpt_flow_ips[*p >> 5].size;
+			if (STOP_RECORD(p, n))
+				break;
+			last_ip = ip_of(p, last_ip);
+			p += n;
+			/* A stack that is made later goes on from an earlier PSB or TIP.PGE. */
+			if (mode.stack)
+				vmpt_flow_stack_reset(e);
+			handle = enter(e, 0, last_ip & wrap, mode);
+			e->c.place = RUNNING;
+			if (e->full || e->error)
+				break;
+		} else if (step == VMPT_FLOW_CYC && !mode.record) {
 			/* Other bytes than the first go on while bit 0 is 1. */
 			if (*p++ & 4)
 				while (*p++ & 1)
 					;
 			continue;
-		case VMPT_FLOW_TIP:
-			if (!(e->c.handle & HANDLE_TIP))
-				goto out;
-			form = &vmpt_flow_ips[*p >> 5];
-			ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
-			ip = (u64)((s64)(ip << form->sign) >> form->sign);
-			if (stack && pops && e->c.handle & HANDLE_RET)
-				vmpt_flow_pop(e);
-			p += form->size;
-			last_ip = ip;
-			if (!enter(e, ip & wrap, hash, blocks, stack))
-				goto out;
+		} else {
 			break;
-		case VMPT_FLOW_PGD:
-			if (!(e->c.handle & (HANDLE_TIP | HANDLE_COND)) ||
-			    e->c.handle & HANDLE_MULTI)
-				goto out;
-			form = &vmpt_flow_ips[*p >> 5];
-			ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
-			last_ip = (u64)((s64)(ip << form->sign) >> form->sign);
-			p += form->size;
-			vmpt_flow_leave_whole(e);
-			e->c.place = DISABLED;
-			break;
-		default:
-			goto out;
 		}
-		if (blocks && e->log_count + UNITS_LEFT > e->log_room && !e->quiet)
+	taken:
+		if (mode.blocks && __builtin_expect(enough(e), 0))
 			break;
 	}
-out:
+	e->c.handle = handle;
 	e->c.at = (u64)(p - e->data);
 	e->c.last_ip = last_ip;
 }
 
+/* ---- each combination ---- */
+
+#define LOOP(n)                                                                               \
+	static __attribute__((noinline)) void record_##n(struct engine *e)                    \
+	{                                                                                     \
+		const struct mode mode = { !!((n)&4), !!((n)&2), !!((n)&1), true };           \
+		u64 at = e->c.at, last_ip = e->c.last_ip, hash = e->h.hash;                   \
+		u32 start = e->c.handle ? e->c.handle : RAW_DISABLED | e->c.space;            \
+                                                                                              \
+		vmpt_flow_raw_begin(e);                                                       \
+		loop(e, mode, NULL);                                                          \
+		if (e->recording && e->c.at > at && !e->error)                                \
+			vmpt_flow_raw_add(e, at, (u32)(e->c.at - at), start, last_ip, hash);  \
+		e->recording = false;                                                         \
+	}                                                                                     \
+                                                                                              \
+	static __attribute__((noinline)) void loop_##n(struct engine *e)                      \
+	{                                                                                     \
+		loop(e, (struct mode){ !!((n)&4), !!((n)&2), !!((n)&1), false }, record_##n); \
+	}
+
+LOOP(0)
+LOOP(1)
+LOOP(2)
+LOOP(3)
+LOOP(4)
+LOOP(5)
+LOOP(6)
+LOOP(7)
+
 static void run_loop(struct engine *e)
 {
-	switch (e->hash << 2 | e->blocks << 1 | e->stack) {
-	case 0:
-		loop(e, false, false, false);
-		break;
-	case 1:
-		loop(e, false, false, true);
-		break;
-	case 2:
-		loop(e, false, true, false);
-		break;
-	case 3:
-		loop(e, false, true, true);
-		break;
-	case 4:
-		loop(e, true, false, false);
-		break;
-	case 5:
-		loop(e, true, false, true);
-		break;
-	case 6:
-		loop(e, true, true, false);
-		break;
-	case 7:
-		loop(e, true, true, true);
-		break;
-	}
+	static void (*const loops[])(struct engine * e) = { loop_0, loop_1, loop_2, loop_3,
+							    loop_4, loop_5, loop_6, loop_7 };
+
+	loops[e->hash << 2 | e->blocks << 1 | e->stack](e);
 }
 
 int vmpt_flow_packets(struct engine *e)
@@ -183,7 +323,7 @@ int vmpt_flow_packets(struct engine *e)
 	int ret;
 
 	while (e->c.at < e->stop && !enough(e)) {
-		if (!e->c.pending && e->c.space != NONE && !e->options.by_packet)
+		if (!e->c.pending && !e->options.by_packet)
 			run_loop(e);
 		if (e->error)
 			return e->error;

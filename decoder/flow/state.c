@@ -236,7 +236,6 @@ void vmpt_flow_lose(struct engine *e, u64 offset)
 
 void vmpt_flow_stack_from(struct engine *e)
 {
-	vmpt_flow_stack_clear(&e->s);
 	if (e->quiet || e->stack)
 		return;
 	e->psb = e->c;
@@ -273,6 +272,7 @@ int vmpt_flow_make_stack(struct engine *e, u64 at, unsigned int done)
 	/* Memos made without a stack say nothing about it. */
 	memset(e->memos, 0, (e->memo_mask + 1) * sizeof(*e->memos));
 	e->memo_count = 0;
+	vmpt_flow_raw_clear(e);
 	e->stack = e->quiet = true;
 	e->weight = 0;
 	e->c = e->psb;

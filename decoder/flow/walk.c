@@ -21,6 +21,8 @@ static void track_push(struct track *t)
 static void track_pop(struct track *t, u64 value, bool guarded)
 {
 	t->any = true;
+	if (t->clear && t->level <= t->low)
+		return; /* nothing is left */
 	if (t->level == t->low) {
 		if (t->low <= -(s32)DEPTH) {
 			t->off = true;
@@ -34,6 +36,12 @@ static void track_pop(struct track *t, u64 value, bool guarded)
 	t->level--;
 }
 
+static void track_clear(struct track *t)
+{
+	t->any = t->clear = true;
+	t->level = t->low;
+}
+
 /* A part of the path did what @part says. */
 static void track_part(struct track *t, const struct track *part)
 {
@@ -43,6 +51,8 @@ static void track_part(struct track *t, const struct track *part)
 		t->peak = t->level + part->peak;
 	for (i = 0; i < -part->low; i++)
 		track_pop(t, part->guards[i], part->guarded >> i & 1);
+	if (part->clear)
+		track_clear(t);
 	for (i = part->low; i < part->level; i++)
 		track_push(t);
 	t->any |= part->any;
@@ -57,6 +67,13 @@ static u64 pop(struct returns_stack *s)
 		return 0;
 	s->depth--;
 	return s->slot[--s->top];
+}
+
+void vmpt_flow_stack_reset(struct engine *e)
+{
+	vmpt_flow_stack_clear(&e->s);
+	if (e->recording)
+		track_clear(&e->track);
 }
 
 void vmpt_flow_pop(struct engine *e)
@@ -115,6 +132,8 @@ void vmpt_flow_apply(struct engine *e, const struct effect *fx)
 	u32 i, pops = fx->pops < s->depth ? fx->pops : s->depth;
 
 	s->top = (u8)(s->top - pops);
+	if (fx->clear)
+		pops = s->depth;
 	for (i = 0; i < fx->pushes; i++)
 		s->slot[s->top++] = pushed[i];
 	s->depth = (u16)(s->depth - pops + fx->pushes);
@@ -148,28 +167,24 @@ struct walk {
 	u32 count;
 };
 
-static u32 add_path(struct engine *e, const struct walk *w)
+u32 vmpt_flow_path_add(struct engine *e, struct hashes h, const u32 *units, u32 count)
 {
 	size_t room = e->path_room;
 
-	if (e->path_count >= UNIT_PATH || vmpt_flow_lists_room(e, w->count) ||
+	if (e->path_count >= UNIT_PATH || vmpt_flow_lists_room(e, count) ||
 	    vmpt_reserve(&e->paths, &e->path_room, e->path_count + 1))
 		return 0;
 	vmpt_flow_memory(e, room * sizeof(*e->paths), e->path_room * sizeof(*e->paths));
-	e->paths[e->path_count] = (struct path){
-		.h = w->h,
-		.list = (u32)e->list_count,
-		.count = w->count,
-	};
-	memcpy(e->lists + e->list_count, w->unit, w->count * sizeof(*w->unit));
-	e->list_count += w->count;
+	e->paths[e->path_count] =
+		(struct path){ .h = h, .list = (u32)e->list_count, .count = count };
+	memcpy(e->lists + e->list_count, units, count * sizeof(*units));
+	e->list_count += count;
 	return (u32)e->path_count++;
 }
 
-/* The effect of @w, which ended at the current node: its index, 0 if there is no memory. */
-static u32 add_effect(struct engine *e, const struct walk *w, u32 path, u32 next)
+u32 vmpt_flow_effect_add(struct engine *e, const struct track *track, u32 path, u32 next)
 {
-	u32 pops = (u32)-w->track.low, pushes = (u32)(w->track.level - w->track.low), i;
+	u32 pops = (u32)-track->low, pushes = (u32)(track->level - track->low), i;
 	const struct node *end = &e->nodes[e->c.handle >> HANDLE_SHIFT];
 	size_t effect_room = e->effect_room, value_room = e->value_room;
 
@@ -183,17 +198,39 @@ static u32 add_effect(struct engine *e, const struct walk *w, u32 path, u32 next
 		.end = e->c.handle,
 		.path = path,
 		.values = (u32)e->value_count,
-		.guarded = w->track.guarded,
+		.guarded = track->guarded,
 		.pops = (u8)pops,
 		.pushes = (u8)pushes,
-		.peak = (u8)w->track.peak,
+		.peak = (u8)track->peak,
+		.clear = track->clear,
 		.end_pushes = end->call_count,
 	};
-	memcpy(e->values + e->value_count, w->track.guards, pops * sizeof(u64));
+	memcpy(e->values + e->value_count, track->guards, pops * sizeof(u64));
 	e->value_count += pops;
 	for (i = 0; i < pushes; i++)
 		e->values[e->value_count++] = e->s.slot[(u8)(e->s.top - pushes + i)];
 	return (u32)e->effect_count++;
+}
+
+void vmpt_flow_track_effect(struct engine *e, const struct effect *fx)
+{
+	struct track part = {
+		.level = fx->pushes - fx->pops,
+		.low = -fx->pops,
+		.peak = fx->peak,
+		.guarded = fx->guarded,
+		.clear = fx->clear,
+		.any = true,
+	};
+
+	memcpy(part.guards, e->values + fx->values, fx->pops * sizeof(u64));
+	track_part(&e->track, &part);
+}
+
+void vmpt_flow_track_calls(struct engine *e, u32 calls)
+{
+	for (; calls; calls--)
+		track_push(&e->track);
 }
 
 /* Without memory there is no memo: nothing depends on it. */
@@ -204,11 +241,11 @@ static void add_memo(struct engine *e, u32 start, u64 bytes, const struct walk *
 
 	if (w->track.off || w->track.peak + -w->track.low > (s32)DEPTH)
 		return;
-	path = add_path(e, w);
+	path = vmpt_flow_path_add(e, w->h, w->unit, w->count);
 	if (!path)
 		return;
 	if (e->stack && (w->track.any || m->effect)) {
-		effect = add_effect(e, w, path, m->effect);
+		effect = vmpt_flow_effect_add(e, &w->track, path, m->effect);
 		if (!effect)
 			return;
 	}
@@ -295,8 +332,7 @@ unsigned int vmpt_flow_walk(struct engine *e, u64 bytes)
 	}
 	if (!(e->options.off & VMPT_FLOW_NO_MEMO))
 		add_memo(e, start, bytes, &w);
-	if (e->recording)
-		track_part(&e->track, &w.track);
+	e->recording = false;
 	return done;
 }
 
@@ -356,12 +392,15 @@ int vmpt_flow_tnt(struct engine *e, u64 at, u64 bits, unsigned int count, unsign
 {
 	unsigned int n, want;
 	u64 run;
+	u32 end;
 
 	e->recording = false;
 	while (count && e->c.handle) {
 		run = as_run(bits, count, &want);
-		if (vmpt_flow_memo_take(e, run, e->hash, e->blocks, e->stack))
-			n = want;
+		n = want;
+		end = vmpt_flow_memo_take(e, e->c.handle, run, e->hash, e->blocks, e->stack, false);
+		if (end)
+			e->c.handle = end;
 		else
 			n = vmpt_flow_walk(e, run);
 		count -= n;

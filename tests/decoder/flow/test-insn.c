@@ -30,6 +30,8 @@ static const struct row rows[] = {
 	{ "f4", 64, 1, VMPT_INSN_OTHER, 0 },	       /* HLT */
 	{ "0f0b", 64, 2, VMPT_INSN_OTHER, 0 },	       /* UD2 */
 	{ "c7f800000000", 64, 6, VMPT_INSN_OTHER, 0 }, /* XBEGIN */
+	{ "0f01d5", 64, 3, VMPT_INSN_OTHER, 0 },       /* XEND */
+	{ "c6f801", 64, 3, VMPT_INSN_OTHER, 0 },       /* XABORT */
 	{ "0faa", 64, 2, VMPT_INSN_OTHER, 0 },	       /* RSM */
 	{ "7402", 64, 2, VMPT_INSN_COND, IP + 4 },
 	{ "74fe", 64, 2, VMPT_INSN_COND, IP },
