@@ -61,7 +61,7 @@ static inline bool code_is_seen(const struct vcpu *vcpu, const struct block_part
 	return seen->epoch == part->epoch && seen->linear == linear && seen->space == space;
 }
 
-void code_record(struct vcpu *vcpu, struct block *block, u64 linear);
+void code_record(struct vcpu *vcpu, struct block *block, u64 ip);
 
 /* @block begins at linear address @ip. */
 static inline void code_runs(struct vcpu *vcpu, struct block *block, u64 ip)
@@ -72,7 +72,7 @@ static inline void code_runs(struct vcpu *vcpu, struct block *block, u64 ip)
 
 	if (vcpu->code->changes != changes || !code_is_seen(vcpu, part, space, linear) ||
 	    (part[1].size && !code_is_seen(vcpu, part + 1, space, linear + 1)))
-		code_record(vcpu, block, linear);
+		code_record(vcpu, block, ip);
 }
 
 #endif

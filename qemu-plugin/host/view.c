@@ -432,8 +432,26 @@ static void tick(struct vcpu *vcpu, u64 ip)
 	vmpt_unit_time(&host->unit, &now);
 }
 
+/*
+ * A PSB+ here, with its TSC: time in other packets lags, and a decoder has to know which code was
+ * executed before the change and which after it. A direct jump leaves no other packet.
+ */
+static void code_changed(struct vcpu *vcpu, u64 ip)
+{
+	struct vmpt_unit *unit = &vcpu->host->unit;
+	struct vmpt_now now;
+
+	if (!vcpu->running || vcpu->plugin->rtit)
+		return;
+	clock_read(&vcpu->plugin->clock, &now);
+	vmpt_unit_time(unit, &now);
+	unit->psb_due = true;
+	vmpt_unit_jmp(unit, ip);
+}
+
 const struct host_ops host_view_ops = {
 	.enter = enter,
 	.exit = leave,
 	.tick = tick,
+	.code_changed = code_changed,
 };

@@ -14,9 +14,21 @@
 
 static char path[256];
 
+static unsigned int changes;
+
+static void code_changed(struct vcpu *vcpu, u64 ip)
+{
+	ck_assert_uint_eq(ip, vcpu->block->start + vcpu->delta);
+	changes++;
+}
+
 static void setup(void)
 {
+	static const struct host_ops ops = { .code_changed = code_changed };
+
 	stand_in_setup();
+	stand_in.plugin.host_ops = &ops;
+	changes = 0;
 	snprintf(path, sizeof(path), "%s/vm.code", test_dir_make());
 	stand_in.plugin.options.code = path;
 	stand_in.plugin.options.code_limit = 1;
@@ -157,6 +169,8 @@ START_TEST(code_that_changes)
 	ck_assert(has(image, 0x1000, 0x401000, 0, "90" JMP));
 	ck_assert(has(image, 0x1000, 0x401000, 1, "f8" JMP));
 	ck_assert(has(image, 0x1000, 0x401000, 2, "90" JMP));
+	/* The trace gets the time of each. */
+	ck_assert_uint_eq(changes, 2);
 	/* Only the byte that changed */
 	ck_assert_uint_eq(image->code->bytes_count, 3);
 	ck_assert_uint_eq(image->code->bytes[1].size, 1);
@@ -179,6 +193,7 @@ START_TEST(mappings_that_change)
 	ck_assert(has(image, 0x1000, 0x601000, 1, "f8" JMP));
 	ck_assert(has(image, 0x1000, 0x601000, 2, "90" JMP));
 	ck_assert_uint_eq(image->code->map_count, 3);
+	ck_assert_uint_eq(changes, 2);
 	vmpt_image_close(image);
 }
 END_TEST
