@@ -45,7 +45,8 @@ struct vmpt_space {
 	u8 exec;     /* 16, 32 or 64: MODE.Exec (33.4.2.8) */
 	/*
 	 * Where in the trace: the host's TSC; 0: not known, the end. Of an image that has code of
-	 * several times the page that it had then is first; it is good for TSCs in [.from, .to).
+	 * several times the page that it had then is first; it is good for TSCs in [.from, .to):
+	 * who keeps pages asks again once a TSC packet has reached .to.
 	 */
 	u64 tsc;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Reads a code stream: chunk by chunk, past what is damaged. Nothing in it is trusted: each chunk
- * has a sum, each record is checked, and memory is at most 20 times the file's size.
+ * has a sum, each record is checked, and memory is at most 30 times the file's size.
  */
 #include <inttypes.h>
 
