@@ -3,7 +3,7 @@
 # Does a code stream have the bytes of each block that QEMU executed, in its address space, at its
 # time? code-check compares it with the plugin's truth file.
 #
-#	test-code.sh SOURCE PLUGIN CODE-CHECK OUT bare|linux
+#	test-code.sh SOURCE PLUGIN CODE-CHECK VMPT OUT bare|linux
 #
 # bare	firmware that changes its code in each way, several vCPUs, resets, SMM; damaged and full files
 # linux	Linux to power-off with programs that write code and end, on two vCPUs
@@ -12,8 +12,9 @@ set -u
 source=$1
 plugin=$(realpath "$2")
 code_check=$(realpath "$3")
-out=$4
-part=$5
+vmpt=$(realpath "$4")
+out=$5
+part=$6
 background=''
 
 # shellcheck source=tests/lib.sh
@@ -94,6 +95,11 @@ has()
 	"$code_check" "$1.code" 2>&1 | sed -n "s/.*\\b\\([0-9]\\+\\) $2\\b.*/\\1/p"
 }
 
+psbs()
+{
+	"$vmpt" dump -q --no-bytes --kinds=psb "$1/cpu0.pt" | grep -c ' PSB$'
+}
+
 size()
 {
 	stat -c %s "$1"
@@ -117,6 +123,8 @@ bare()
 	vmcs=$(sed -n 's/.*"vmcs":"0x\([0-9a-f]*\)".*/\1/p' changes.d/vms.jsonl)
 	compare changes.code changes.truth.0 --vmcs="$vmcs"
 	check_log 'changes: by the times of the trace' log [ $rc = 0 ]
+	# A PSB+ for each change: three in a round.
+	check 'changes: a PSB+ for each' [ "$(psbs changes.d)" -ge 1200 ]
 	# It matters when: at the end of another run the code was as it was last.
 	mv changes.code earlier.code
 	machine changes '' -bios changes.bin
