@@ -92,6 +92,8 @@ bench: all ## speed and memory, beside libipt's; what vmm-lib and the QEMU plugi
 	@if [ -x $(BUILD)/bench/vmpt-bench ]; then $(BUILD)/bench/vmpt-bench $(BENCH_ARGS); else \
 		echo "bench: no comparison with libipt: $(BUILD) was set up without it (libipt-dev)"; fi
 	@$(BUILD)/bench/vmpt-bench-vmm --json $(BUILD)/bench/bench-vmm.json $(BENCH_VMM_ARGS)
+	@bench/shared --json $(BUILD)/bench/bench-shared.json $(BUILD)/bench/vmpt-bench-linked-static \
+		$(BUILD)/bench/vmpt-bench-linked-shared
 	@bench/qemu-plugin --json $(BUILD)/bench/bench-qemu-plugin.json $(BENCH_PLUGIN_ARGS) \
 		$(BUILD) || [ $$? = 77 ]
 
@@ -120,8 +122,13 @@ install: ## install the command and the libraries below PREFIX (/usr/local); no 
 	@ninja -j $(JOBS) -C $(BUILD)-install
 	@meson install -C $(BUILD)-install --no-rebuild
 
+.PHONY: packages
+packages: ## Debian packages of the last commit, into build-packages/
+	@scripts/build-packages
+
 .PHONY: clean
 clean: ## remove the build folders
+	@rm -rf build-packages
 	@for dir in $(BUILD) $(BUILD)-*; do \
 		if [ -d "$$dir/meson-private" ]; then rm -rf "$$dir"; fi; \
 	done

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-"""Man pages and the completion of bash, from the tables of options that the commands print.
+"""Man pages and completions, from the tables of options that the commands print.
 
 	words.py man TEMPLATE VERSION TABLES... > PAGE
-	words.py bash TEMPLATE TABLES... > COMPLETION
+	words.py bash|fish|zsh TEMPLATE TABLES... > COMPLETION
 
 TABLES are the output of "vmpt help --format=json" and "vmpt domain --format=json". In the template
 of a page @VERSION@ stands for VERSION, @COMMANDS@ for the list of vmpt's commands, @PAGES@ for
@@ -93,22 +93,81 @@ def quoted(text):
 	return "'" + text.replace("'", "'\\''") + "'"
 
 
+def options(command):
+	return (o for g in command["groups"] for o in g["options"])
+
+
+# The words that the value of an option may be; what begins with "$(" is the shell's to run.
+def values(option):
+	return [v for v in dict.fromkeys(option["words"].split(", ") + option["more_words"]) if v]
+
+
+def summary(option):
+	return re.split("; | \\[", option["text"])[0]
+
+
 def bash(template, commands):
 	out = [template]
 	for command in commands:
 		words = []
-		for option in (o for g in command["groups"] for o in g["options"]):
+		for option in options(command):
 			names = ["--" + option["name"]]
 			if option["letter"]:
 				names.append("-" + option["letter"])
 			words.append(names[0] + ("=" if option["arg"] else ""))
 			words.extend(names[1:])
-			values = dict.fromkeys(option["words"].split(", ") + option["more_words"])
-			value = quoted(" ".join([option["complete"], *values]))
+			value = quoted(" ".join([option["complete"], *values(option)]))
 			for name in names if option["arg"] else []:
 				out.append("_vmpt_value[%s]=%s\n" % (quoted(command["name"] + " " + name), value))
 		out.append("_vmpt_options[%s]=%s\n" % (quoted(command["name"]), quoted(" ".join(words))))
 	return "".join(out)
+
+
+def fish(template, commands):
+	out = [template]
+	for command in commands:
+		*above, name = command["name"].split()
+		out.append("complete -c vmpt -n '__vmpt_after %s' -x -a %s -d %s\n"
+			   % (" ".join(above), name, quoted(command["title"])))
+		out.append("complete -c vmpt -n '__vmpt_after help %s' -x -a %s\n" % (" ".join(above), name))
+		for option in options(command):
+			line = ["complete -c vmpt -n '__vmpt_in %s'" % command["name"], "-l", option["name"]]
+			if option["letter"]:
+				line += ["-s", option["letter"]]
+			words = " ".join(values(option))
+			if option["arg"]:
+				line += {"file": ["-rF"], "dir": ["-x", "-a", "'(__fish_complete_directories)'"],
+					 "list": ["-x", "-a", quoted("(__fish_append , %s)" % words)],
+					 "words": ["-f -a" if option["optional"] else "-x -a", quoted(words)],
+					 }[option["complete"]]
+			out.append(" ".join([*line, "-d", quoted(summary(option))]) + "\n")
+	return "".join(out)
+
+
+def zsh(template, commands):
+	def plain(text):
+		return re.sub(r"([][:\\])", r"\\\1", text)
+
+	out = []
+	for command in commands:
+		specs = []
+		for option in options(command):
+			words = " ".join(values(option))
+			value = {"file": "_files", "dir": "_files -/", "words": "(%s)" % words,
+				 "list": " _values -s , %s %s" % (option["arg"], words) if words else "",
+				 }[option["complete"]]
+			value = ":%s:%s" % (plain(option["arg"] or ""), value) if option["arg"] else ""
+			text = "[%s]" % plain(summary(option))
+			if option["optional"]:
+				specs.append("--" + option["name"] + "=-" + text + ":" + value)
+				continue
+			many = "*" if value else ""
+			specs.append(many + "--" + option["name"] + ("=" if value else "") + text + value)
+			if option["letter"]:
+				specs.append(many + "-" + option["letter"] + ("+" if value else "") + text + value)
+		out.append("titles+=(%s %s)\n" % (quoted(command["name"]), quoted(command["title"])))
+		out.append("specs+=(%s %s)\n" % (quoted(command["name"]), quoted("\n".join(specs))))
+	return template.replace("@TABLES@\n", "".join(out))
 
 
 def main():
@@ -120,7 +179,8 @@ def main():
 	for path in more:
 		with open(path, encoding="utf-8") as f:
 			commands.extend(json.load(f))
-	sys.stdout.write(man(template, version, commands) if version else bash(template, commands))
+	shells = {"bash": bash, "fish": fish, "zsh": zsh}
+	sys.stdout.write(man(template, version, commands) if version else shells[sys.argv[1]](template, commands))
 
 
 main()

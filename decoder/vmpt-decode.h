@@ -122,8 +122,8 @@ struct vmpt_trace;
  * that is a perf.data except for a damaged magic is an error, -VMPT_E_FORMAT.
  * Returns 0 with *@trace, which vmpt_trace_close() frees, or a negative error with @diag filled
  * (may be NULL): -VMPT_E_IO, -VMPT_E_FORMAT, -VMPT_E_UNSUPPORTED, -VMPT_E_NO_PT, -VMPT_E_NOMEM,
- * -VMPT_E_VERSION. With 0 its text is empty, or says what could not be read if the info has
- * incomplete set.
+ * or -VMPT_E_VERSION, which leaves both as they are. With 0 its text is empty, or says what could
+ * not be read if the info has incomplete set.
  */
 int vmpt_trace_open_abi(struct vmpt_trace **trace, const char *path, int cpu,
 			struct vmpt_diag *diag, u64 abi);

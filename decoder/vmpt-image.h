@@ -20,6 +20,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Bytes of a page, whatever the size of the pages that tables map. */
 #define VMPT_PAGE 4096u
 
 /* A page's bytes. The memory is the image's, valid until it is closed. */
@@ -40,9 +41,9 @@ static inline bool vmpt_page_knows(const struct vmpt_page *page, unsigned int n)
 /* An address space, as PT shows it. */
 struct vmpt_space {
 	struct vmpt_owner owner; /* .sure and .concealed are ignored */
-	u64 cr3;     /* as PIP has it (SDM 3 33.4.2.16): bits 4:0 are 0; 0 with no_cr3 */
-	bool no_cr3; /* no PIP was seen */
-	u8 exec;     /* 16, 32 or 64: MODE.Exec (33.4.2.8) */
+	u64 cr3;		 /* as PIP has it (SDM 3 33.4.2.7): bits 4:0 are 0; 0 with no_cr3 */
+	bool no_cr3;		 /* no PIP was seen */
+	u8 exec;		 /* 16, 32 or 64: MODE.Exec (33.4.2.8) */
 	/*
 	 * Where in the trace: the host's TSC; 0: not known, the end. Of an image that has code of
 	 * several times the page that it had then is first; it is good for TSCs in [.from, .to):
@@ -61,6 +62,7 @@ enum vmpt_paging {
 	VMPT_PAGING_5,
 };
 
+/* What a file is. */
 enum vmpt_image_kind {
 	VMPT_IMAGE_AUTO,  /* by the file's name and its first bytes */
 	VMPT_IMAGE_PAGES, /* x.addr, linear addresses of pages as u64, and x.dump, the pages */
@@ -68,8 +70,12 @@ enum vmpt_image_kind {
 	VMPT_IMAGE_ELF,	  /* a program, a kernel; a dump of memory; /proc/kcore */
 	VMPT_IMAGE_PERF,  /* perf.data: the files of the programs that it saw */
 	VMPT_IMAGE_BYTES, /* raw bytes at the linear address .address */
-	VMPT_IMAGE_CODE,  /* a code stream of the QEMU plugin */
-	VMPT_IMAGE_KINDS,
+	/* x.ranges, lines of "PHYSICAL SIZE OFFSET" (numbers of C; # begins a comment), and x.ram,
+	 * raw memory, in which they lie */
+	VMPT_IMAGE_RANGES,
+	VMPT_IMAGE_JITDUMP, /* what a just-in-time compiler wrote for perf inject */
+	VMPT_IMAGE_CODE,    /* a code stream of the QEMU plugin */
+	VMPT_IMAGE_KINDS,   /* how many */
 };
 
 /* Where a part of a file of raw memory lies. */
@@ -111,6 +117,7 @@ struct vmpt_image_counts {
 
 struct vmpt_image;
 
+/* The interface of this header: see VMPT_ABI_VERSION. */
 #define VMPT_IMAGE_ABI                                                                         \
 	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_page, struct vmpt_space, struct vmpt_image_options, \
 			       struct vmpt_image_info),                                        \
@@ -134,6 +141,7 @@ int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 			const struct vmpt_image_options *options, struct vmpt_diag *diag, u64 abi);
 #define vmpt_image_open(image, path, options, diag) \
 	vmpt_image_open_abi(image, path, options, diag, VMPT_IMAGE_ABI)
+
 /* Physical memory that a program has, or reads in a way of its own. */
 struct vmpt_image_source {
 	/*
@@ -145,12 +153,15 @@ struct vmpt_image_source {
 	void *opaque;
 	u8 paging; /* enum vmpt_paging */
 };
-/* Make an image of @source; of @options only .paging is used, may be NULL. 0 or a negative error:
- * then .close was not called. */
+/*
+ * Make an image of @source; of @options, which may be NULL, only .paging is used. 0, or a negative
+ * error: then .close was not called.
+ */
 int vmpt_image_make_abi(struct vmpt_image **image, const struct vmpt_image_source *source,
 			const struct vmpt_image_options *options, u64 abi);
 #define vmpt_image_make(image, source, options) \
 	vmpt_image_make_abi(image, source, options, VMPT_IMAGE_ABI)
+
 /* @image may be NULL. Its pages are gone then. */
 void vmpt_image_close(struct vmpt_image *image);
 
@@ -183,6 +194,7 @@ void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *count
 
 struct vmpt_code;
 
+/* A new one without images. 0 or a negative error. */
 int vmpt_code_new_abi(struct vmpt_code **code, u64 abi);
 #define vmpt_code_new(code) vmpt_code_new_abi(code, VMPT_IMAGE_ABI)
 /* @code may be NULL. Its images stay open: they are the caller's. */

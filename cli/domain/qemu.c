@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Find or fetch a QEMU that fits the plugin, by the script get-qemu, which is next to this program
- * in the build folder and where it is installed.
+ * in the build folder and where "make install" puts it. Packages of a distribution are without it:
+ * then it is the QEMU that is installed, which refuses a plugin that does not fit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "cli/domain/domain.h"
+
+#define QEMU "qemu-system-x86_64"
 
 /* The script's path, which the caller frees. NULL after a message. */
 static char *script(const struct cli *cli)
@@ -32,6 +35,11 @@ static char *script(const struct cli *cli)
 	return path;
 }
 
+static bool is_there(const char *path)
+{
+	return !access(path, F_OK) || errno != ENOENT;
+}
+
 /* In a child: only what is safe if the parent has other threads. */
 static void execute(const char *path, int out)
 {
@@ -39,8 +47,12 @@ static void execute(const char *path, int out)
 
 	signal(SIGPIPE, SIG_DFL);
 	if (dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-	    dup2(null, STDERR_FILENO) >= 0)
-		execl(path, path, "--no-fetch", (char *)NULL);
+	    dup2(null, STDERR_FILENO) >= 0) {
+		if (is_there(path))
+			execl(path, path, "--no-fetch", (char *)NULL);
+		else
+			execl("/bin/sh", "sh", "-c", "command -v " QEMU, (char *)NULL);
+	}
 	_exit(127);
 }
 
@@ -94,9 +106,17 @@ int domain_qemu(struct cli *cli)
 	path = script(cli);
 	if (!path)
 		return CLI_FAILED;
-	signal(SIGPIPE, SIG_DFL);
-	execl(path, path, (char *)NULL);
-	cli_error(cli, "%s: %m", path);
+	if (is_there(path)) {
+		signal(SIGPIPE, SIG_DFL);
+		execl(path, path, (char *)NULL);
+		cli_error(cli, "%s: %m", path);
+	} else if (domain_qemu_path(cli)) {
+		puts(domain_qemu_path(cli));
+		free(path);
+		return CLI_OK;
+	} else {
+		cli_error(cli, "no " QEMU " is installed");
+	}
 	free(path);
 	return CLI_FAILED;
 }

@@ -238,7 +238,7 @@ int domain_xml_fill(const struct cli *cli, xmlDoc *doc, const char *path, const 
 	cli_error(cli, "%s: no value for%s", path, f.missing);
 	fprintf(stderr, "  give one with --set NAME=VALUE\n");
 	if (strstr(f.missing, " @QEMU@"))
-		fprintf(stderr, "  vmpt domain qemu fetches a QEMU that fits the plugin\n");
+		fprintf(stderr, "  vmpt domain qemu prints one that fits the plugin\n");
 	return CLI_FAILED;
 }
 

@@ -151,6 +151,12 @@ static int by_space(const void *x, const void *y)
 	return a->exec < b->exec ? -1 : a->exec > b->exec;
 }
 
+static void sort_rows(const struct insn *d)
+{
+	if (d->rows)
+		qsort(d->row, d->rows, sizeof(*d->row), by_space);
+}
+
 static u64 gaps(const struct vmpt_flow_counts *c)
 {
 	unsigned int i;
@@ -236,7 +242,7 @@ void insn_print(struct cli *cli)
 {
 	const struct insn *d = cli->data;
 
-	qsort(d->row, d->rows, sizeof(*d->row), by_space);
+	sort_rows(d);
 	print_spaces(cli);
 	print_gaps(cli);
 	if (d->hash)
@@ -342,7 +348,7 @@ void insn_json(struct cli *cli)
 	const struct insn *d = cli->data;
 	size_t i;
 
-	qsort(d->row, d->rows, sizeof(*d->row), by_space);
+	sort_rows(d);
 	cli_json_set(cli, doc, "images", json_images(cli));
 	cli_json_set(cli, doc, "spaces", json_spaces(cli));
 	for (i = 0; i < cli->streams; i++) {

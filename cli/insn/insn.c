@@ -7,7 +7,7 @@
 static const struct cli_option options[] = {
 	{ "code", 0, CLI_FILE, "[VM:]SOURCE[@ADDR]",
 	  "the code: x.addr and x.dump, a set of pages; an ELF file or dump, with ADDR moved to "
-	  "there; raw memory, or with ADDR raw bytes; VM: of this one only, by name or VMCS, or "
+	  "there; raw memory (x.ranges: with holes), or with ADDR raw bytes; VM: of this one only, by name or VMCS, or "
 	  "host; default: the images of a recording",
 	  CLI_AT(struct insn, source), .take = code_take },
 	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",

@@ -293,6 +293,7 @@ struct engine {
 	struct vmpt_hash space_index;
 	struct page *page;
 	size_t page_count;
+	u32 page_last; /* the one that was asked for last */
 	struct vmpt_hash page_index;
 	struct result *results;
 	size_t result_count;
@@ -535,8 +536,15 @@ int vmpt_flow_event(struct engine *e);
 bool vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip);
 /* The owner changes; @at: a slice begins here. */
 void vmpt_flow_owner(struct engine *e, const struct vmpt_owner *owner);
-/* Bytes are lost at @at; or the stream begins or ends. */
-void vmpt_flow_cut(struct engine *e, u64 at, bool loss);
+/* The flow ends at @at and nothing is known at @next, where the decoder goes on: bytes are lost
+ * between them, or the stream begins or ends. */
+void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss);
+
+/* ---- recover.c ---- */
+
+/* Packets after the damaged byte at *@at, in bytes that are lost up to @end: where they end, and
+ * *@at where they begin; 0: there are none. */
+u64 vmpt_flow_recover(const u8 *data, u64 *at, u64 end);
 
 /* ---- count.c ---- */
 

@@ -4,6 +4,7 @@
  * the flow, PSB+, overflows, and what changes the address space.
  */
 #include "decoder/flow/engine.h"
+#include "decoder/flow/steps.h"
 
 /* ---- address spaces ---- */
 
@@ -249,6 +250,19 @@ static u32 psb_known(struct engine *e, u64 at)
 	return 0;
 }
 
+/* PacketEn is and stays 0, and nothing changes. */
+static bool is_idle(struct engine *e)
+{
+	const struct cursor *c = &e->c;
+	bool idle = c->place == DISABLED && !c->psb_fup && c->pending == PENDING_PSB &&
+		    (!c->psb_pip || (!c->no_cr3 && c->cr3 == c->psb_cr3)) &&
+		    (!c->psb_exec || c->psb_exec == c->exec);
+
+	if (idle)
+		e->c.pending = 0;
+	return idle;
+}
+
 static void psb_keep(struct engine *e, u64 end)
 {
 	struct psb_memo *m = &e->psb_memo[e->psb_next++ % PSB_MEMOS];
@@ -394,7 +408,9 @@ static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		e->psb_at = e->c.at;
 		known = psb_known(e, e->c.at);
 		e->c.at += known;
-		return known ? on_psbend(e, at, true) : 0;
+		if (!known || is_idle(e))
+			return 0;
+		return on_psbend(e, at, true);
 	case VMPT_PT_PSBEND:
 		if (!(e->c.pending & PENDING_PSB))
 			return 0;
@@ -413,6 +429,34 @@ static bool ends_psb(const struct engine *e, const struct vmpt_pt_packet *pkt)
 	       !(vmpt_pt_table[pkt->kind].classes & VMPT_PT_IN_PSB);
 }
 
+/* Packets with an IP, and PSBs, are most of those that come here. Their payload is not filled in.
+ */
+static bool head_at(const struct engine *e, u64 at, struct vmpt_pt_packet *pkt)
+{
+	static const u8 kinds[] = {
+		[VMPT_FLOW_TIP >> 4] = VMPT_PT_TIP,
+		[VMPT_FLOW_PGE >> 4] = VMPT_PT_TIP_PGE,
+		[VMPT_FLOW_PGD >> 4] = VMPT_PT_TIP_PGD,
+		[VMPT_FLOW_FUP >> 4] = VMPT_PT_FUP,
+	};
+	const u64 psb = 0x8202820282028202ULL;
+	const u8 *p = e->data + at;
+	unsigned int step;
+
+	if (e->stop - at < VMPT_PT_SIZE_MAX || e->c.block)
+		return false;
+	step = vmpt_flow_steps[*p];
+	if (step >= VMPT_FLOW_TIP) {
+		pkt->kind = kinds[step >> 4];
+		pkt->size = vmpt_flow_ips[*p >> 5].size;
+		pkt->ip.ipbytes = *p >> 5;
+		return true;
+	}
+	pkt->kind = VMPT_PT_PSB;
+	pkt->size = VMPT_PT_SIZE_MAX;
+	return vmpt_load64(p) == psb && vmpt_load64(p + 8) == psb;
+}
+
 int vmpt_flow_event(struct engine *e)
 {
 	struct vmpt_pt_packet pkt;
@@ -422,21 +466,24 @@ int vmpt_flow_event(struct engine *e)
 	/* PADs change nothing. */
 	while (!e->data[at] && at + 1 < e->stop)
 		at++;
-	ret = vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block);
-	if (ret) {
-		/* The tracker has found whole packets here; without it nothing is known of them. */
-		vmpt_flow_cut(e, at, true);
-		e->c.at = e->stop;
-		return e->error;
+	if (head_at(e, at, &pkt)) {
+		if (pkt.kind != VMPT_PT_PSB)
+			e->c.last_ip = vmpt_flow_ip_at(e->data + at, e->c.last_ip);
+	} else {
+		if (vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block)) {
+			/* The tracker has found whole packets here. */
+			vmpt_flow_cut(e, at, e->stop, true);
+			return e->error;
+		}
+		if (vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
+			e->c.last_ip = vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes,
+							 pkt.ip.ip);
+		e->c.block = (u8)vmpt_pt_block_after(&pkt, e->c.block);
+		e->c.pending &= (u8)~PENDING_BLOCK;
+		if (e->c.block)
+			e->c.pending |= PENDING_BLOCK;
 	}
 	e->c.at = at + pkt.size;
-	e->c.block = (u8)vmpt_pt_block_after(&pkt, e->c.block);
-	e->c.pending &= (u8)~PENDING_BLOCK;
-	if (e->c.block)
-		e->c.pending |= PENDING_BLOCK;
-	if (vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
-		e->c.last_ip =
-			vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes, pkt.ip.ip);
 	if (ends_psb(e, &pkt)) {
 		ret = on_psbend(e, at, false);
 		if (ret)
@@ -445,7 +492,7 @@ int vmpt_flow_event(struct engine *e)
 	return apply(e, at, &pkt);
 }
 
-void vmpt_flow_cut(struct engine *e, u64 at, bool loss)
+void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss)
 {
 	struct cursor *c = &e->c;
 
@@ -455,11 +502,11 @@ void vmpt_flow_cut(struct engine *e, u64 at, bool loss)
 		else
 			vmpt_flow_leave_open(e);
 	}
-	if (e->blocks)
+	if (e->blocks && !e->quiet)
 		vmpt_flow_close_batch(e, 0, 0, false);
 	if (loss)
 		vmpt_flow_gap(e, at, VMPT_FLOW_LOSS, 0);
-	*c = (struct cursor){ .at = at, .space = NONE, .no_cr3 = true, .exec = 64 };
+	*c = (struct cursor){ .at = next, .space = NONE, .no_cr3 = true, .exec = 64 };
 	vmpt_flow_stack_clear(&e->s);
 	vmpt_flow_stack_from(e);
 }

@@ -16,6 +16,7 @@ struct vmpt_flow {
 	struct engine engine;
 	struct vmpt_splitter *splitter;
 	u64 slice_end;
+	u64 lost_end; /* bytes up to here are lost, but for packets that are found in them */
 	bool done;
 	/* What is being returned. */
 	size_t result;
@@ -65,7 +66,7 @@ static int engine_open(struct engine *e, const struct vmpt_stream *stream, struc
 	}
 	if (!e->results || (e->blocks && !e->log))
 		return -VMPT_E_NOMEM;
-	vmpt_flow_cut(e, 0, false);
+	vmpt_flow_cut(e, 0, 0, false);
 	return vmpt_flow_tables_init(e);
 }
 
@@ -151,24 +152,61 @@ static int results_drop(struct vmpt_flow *f)
 	return e->full ? vmpt_flow_flush(e) : 0;
 }
 
+/*
+ * At damage, or where the flow of packets found after it ends: the next packets before the end of
+ * what is lost become a slice of the same owner.
+ */
+static void lost_next(struct vmpt_flow *f, u64 at)
+{
+	struct engine *e = &f->engine;
+	struct cursor before = e->c;
+	u64 end = vmpt_flow_recover(e->data, &at, f->lost_end);
+
+	f->slice_end = end ? end : f->lost_end;
+	vmpt_flow_cut(e, before.at, end ? at : f->lost_end, true);
+	if (!end)
+		return;
+	e->c.last_ip = before.last_ip;
+	e->c.cr3 = before.cr3;
+	e->c.no_cr3 = before.no_cr3;
+	e->c.exec = before.exec;
+	vmpt_flow_stack_from(e);
+}
+
+/* Whether packets may be found in a loss: bytes are there, and packets were known before them. */
+static bool may_recover(const struct vmpt_slice *loss)
+{
+	return loss->size && loss->loss != VMPT_E_SYNC && loss->loss != VMPT_E_GAP;
+}
+
 /* The next slice. 1, 0 at the end, or a negative error. */
 static int slice_next(struct vmpt_flow *f)
 {
 	struct engine *e = &f->engine;
 	struct vmpt_slice slice;
-	int ret = vmpt_split_next(f->splitter, &slice);
+	int ret;
 
+	if (f->slice_end < f->lost_end) {
+		lost_next(f, f->slice_end);
+		return e->error ? e->error : 1;
+	}
+	ret = vmpt_split_next(f->splitter, &slice);
 	if (ret < 0)
 		return ret;
 	if (!ret) {
 		f->done = true;
-		vmpt_flow_cut(e, e->limit, false);
+		vmpt_flow_cut(e, e->limit, e->limit, false);
 		return 0;
 	}
 	f->slice_end = slice.offset + slice.size;
+	if (slice.begin == VMPT_BEGIN_LOSS && may_recover(&slice)) {
+		f->lost_end = f->slice_end;
+		e->c.at = slice.offset;
+		lost_next(f, slice.offset);
+		return e->error ? e->error : 1;
+	}
 	if (slice.begin == VMPT_BEGIN_LOSS) {
-		vmpt_flow_cut(e, slice.offset, true);
-		e->c.at = f->slice_end;
+		vmpt_flow_cut(e, slice.offset, f->slice_end, true);
 		return e->error ? e->error : 1;
 	}
 	e->c.at = slice.offset;
@@ -212,6 +250,8 @@ static int put_node(struct vmpt_flow *f, u32 id, u32 keep)
 	const struct engine *e = &f->engine;
 	const struct node *n = &e->nodes[id];
 
+	if (!keep)
+		return 0;
 	if (vmpt_reserve(&f->blocks, &f->block_room, f->block_count + keep))
 		return -VMPT_E_NOMEM;
 	memcpy(f->blocks + f->block_count, e->lists + n->list, keep * sizeof(u32));

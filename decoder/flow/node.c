@@ -258,6 +258,8 @@ int vmpt_flow_tables_init(struct engine *e)
 	/* Node 0, effect 0 and path 0 are none. */
 	e->raw_seen = calloc(RAW_SEEN, sizeof(*e->raw_seen));
 	if (!e->ips || !e->memos || !e->raw_seen || nodes_room(e) ||
+	    vmpt_flow_lists_room(e, 1) || reserve(e, &e->returns, &e->return_room, 1) ||
+	    reserve(e, &e->values, &e->value_room, 1) ||
 	    reserve(e, &e->effects, &e->effect_room, 1) || reserve(e, &e->paths, &e->path_room, 1))
 		return -VMPT_E_NOMEM;
 	if (!(e->options.off & VMPT_FLOW_NO_RAW_MEMO) && vmpt_flow_raw_grow(e))

@@ -45,14 +45,6 @@ static int run_stopped(struct engine *e, u64 at, u64 bytes, unsigned int done)
 	return vmpt_flow_tnt(e, at, (bytes & 0xff) >> 1, bits - done, done);
 }
 
-static inline __attribute__((always_inline)) u64 ip_of(const u8 *p, u64 last_ip)
-{
-	const struct vmpt_flow_ip *form = &vmpt_flow_ips[*p >> 5];
-	u64 ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
-
-	return (u64)((s64)(ip << form->sign) >> form->sign);
-}
-
 /* What a loop does, as constants that it is compiled for. */
 struct mode {
 	bool hash, blocks, stack;
@@ -212,6 +204,11 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 				break;
 			if (STOP_RECORD(p, 1))
 				break;
+			if (!mode.record && !*p) {
+				x = vmpt_load64(p);
+				p += x ? (unsigned int)__builtin_ctzll(x) / 8 : 8;
+				continue;
+			}
 			p += step & 0x0f;
 			continue;
 		} else if (step == VMPT_FLOW_TIP) {
@@ -220,7 +217,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			n = vmpt_flow_ips[*p >> 5].size;
 			if (STOP_RECORD(p, n))
 				break;
-			last_ip = ip_of(p, last_ip);
+			last_ip = vmpt_flow_ip_at(p, last_ip);
 			p += n;
 			if (mode.stack && pops && handle & HANDLE_RET)
 				vmpt_flow_pop(e);
@@ -234,7 +231,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			if (STOP_RECORD(p, n))
 				break;
 			x = (u64)(p - e->data);
-			last_ip = ip_of(p, last_ip);
+			last_ip = vmpt_flow_ip_at(p, last_ip);
 			p += n;
 			e->c.handle = handle;
 			e->c.last_ip = last_ip;
@@ -253,7 +250,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			n = vmpt_flow_ips[*p >> 5].size;
 			if (STOP_RECORD(p, n))
 				break;
-			last_ip = ip_of(p, last_ip);
+			last_ip = vmpt_flow_ip_at(p, last_ip);
 			p += n;
 			/* A stack that is made later goes on from an earlier PSB or TIP.PGE. */
 			if (mode.stack)

@@ -44,15 +44,21 @@ u32 vmpt_flow_space_now(struct engine *e)
 /* The @nth version of a page; NULL: there is none. */
 static const struct page *page_at(struct engine *e, u32 space, u64 linear, unsigned int nth)
 {
-	u64 hash = vmpt_mix64(e->seed ^ linear ^ (u64)space << 40 ^ nth);
-	u32 n = vmpt_hash_find(&e->page_index, hash, i,
-			       e->page[i].linear == linear && e->page[i].space == space &&
-				       e->page[i].nth == nth);
-	struct page *p;
+	u64 hash;
+	struct page *p = e->page ? &e->page[e->page_last] : NULL;
+	u32 n;
 	int ret;
 
-	if (n != VMPT_HASH_NONE)
+	if (p && p->linear == linear && p->space == space && p->nth == nth)
+		return p->here ? p : NULL;
+	hash = vmpt_mix64(e->seed ^ linear ^ (u64)space << 40 ^ nth);
+	n = vmpt_hash_find(&e->page_index, hash, i,
+			   e->page[i].linear == linear && e->page[i].space == space &&
+				   e->page[i].nth == nth);
+	if (n != VMPT_HASH_NONE) {
+		e->page_last = n;
 		return e->page[n].here ? &e->page[n] : NULL;
+	}
 	if (!e->code)
 		return NULL;
 	n = (u32)e->page_count;

@@ -53,6 +53,8 @@ static unsigned int step_of(unsigned int first)
 		return size > 1 ? VMPT_FLOW_PGE : VMPT_FLOW_SLOW;
 	case VMPT_PT_TIP_PGD:
 		return size > 1 ? VMPT_FLOW_PGD : VMPT_FLOW_SLOW;
+	case VMPT_PT_FUP:
+		return size > 1 ? VMPT_FLOW_FUP : VMPT_FLOW_SLOW;
 	default:
 		return VMPT_FLOW_SLOW;
 	}

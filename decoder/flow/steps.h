@@ -16,6 +16,7 @@
 #define VMPT_FLOW_TIP  0x40
 #define VMPT_FLOW_PGE  0x50
 #define VMPT_FLOW_PGD  0x60 /* with an IP */
+#define VMPT_FLOW_FUP  0x70 /* with an IP */
 
 /* An IP from 8 payload bytes and Last IP, by IPBytes (Table 33-18). */
 struct vmpt_flow_ip {
@@ -26,5 +27,14 @@ struct vmpt_flow_ip {
 
 extern const u8 vmpt_flow_steps[256];
 extern const struct vmpt_flow_ip vmpt_flow_ips[8];
+
+/* The IP of the packet at @p, which has one. */
+static inline u64 vmpt_flow_ip_at(const u8 *p, u64 last_ip)
+{
+	const struct vmpt_flow_ip *form = &vmpt_flow_ips[*p >> 5];
+	u64 ip = (vmpt_load64(p + 1) & form->mask) | (last_ip & form->keep);
+
+	return (u64)((s64)(ip << form->sign) >> form->sign);
+}
 
 #endif

@@ -177,7 +177,8 @@ u32 vmpt_flow_path_add(struct engine *e, struct hashes h, const u32 *units, u32 
 	vmpt_flow_memory(e, room * sizeof(*e->paths), e->path_room * sizeof(*e->paths));
 	e->paths[e->path_count] =
 		(struct path){ .h = h, .list = (u32)e->list_count, .count = count };
-	memcpy(e->lists + e->list_count, units, count * sizeof(*units));
+	if (count)
+		memcpy(e->lists + e->list_count, units, count * sizeof(*units));
 	e->list_count += count;
 	return (u32)e->path_count++;
 }
@@ -205,7 +206,8 @@ u32 vmpt_flow_effect_add(struct engine *e, const struct track *track, u32 path, 
 		.clear = track->clear,
 		.end_pushes = end->call_count,
 	};
-	memcpy(e->values + e->value_count, track->guards, pops * sizeof(u64));
+	if (pops)
+		memcpy(e->values + e->value_count, track->guards, pops * sizeof(u64));
 	e->value_count += pops;
 	for (i = 0; i < pushes; i++)
 		e->values[e->value_count++] = e->s.slot[(u8)(e->s.top - pushes + i)];
@@ -223,7 +225,8 @@ void vmpt_flow_track_effect(struct engine *e, const struct effect *fx)
 		.any = true,
 	};
 
-	memcpy(part.guards, e->values + fx->values, fx->pops * sizeof(u64));
+	if (fx->pops)
+		memcpy(part.guards, e->values + fx->values, fx->pops * sizeof(u64));
 	track_part(&e->track, &part);
 }
 

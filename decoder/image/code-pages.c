@@ -288,8 +288,8 @@ static int fill(struct code_stream *s, const struct alternative *a, struct vmpt_
 	return 1;
 }
 
-int stream_find(struct code_stream *s, const struct vmpt_space *space, u64 linear, unsigned int nth,
-		struct vmpt_page *page)
+int vmpt_code_stream_find(struct code_stream *s, const struct vmpt_space *space, u64 linear,
+			  unsigned int nth, struct vmpt_page *page)
 {
 	struct alternative a;
 	u64 to;
@@ -303,7 +303,7 @@ int stream_find(struct code_stream *s, const struct vmpt_space *space, u64 linea
 }
 
 /* The last version, of the last machine that has the page. */
-int stream_physical(struct code_stream *s, u64 physical, struct vmpt_page *page)
+int vmpt_code_stream_physical(struct code_stream *s, u64 physical, struct vmpt_page *page)
 {
 	struct alternative a = { 0 };
 	size_t i;
@@ -321,8 +321,8 @@ int stream_physical(struct code_stream *s, u64 physical, struct vmpt_page *page)
 	return fill(s, &a, page);
 }
 
-int stream_translate(struct code_stream *s, const struct vmpt_space *space, u64 linear,
-		     u64 *physical)
+int vmpt_code_stream_translate(struct code_stream *s, const struct vmpt_space *space, u64 linear,
+			       u64 *physical)
 {
 	struct alternative a;
 	u64 to;

@@ -326,12 +326,13 @@ static void report(const struct reader *r, struct vmpt_diag *diag)
 			       "the code stream has no end: QEMU was killed, or still runs");
 }
 
-bool stream_is(const u8 *data, u64 size)
+bool vmpt_code_stream_is(const u8 *data, u64 size)
 {
 	return size >= CODE_MAGIC_SIZE && !memcmp(data, CODE_MAGIC, CODE_MAGIC_SIZE);
 }
 
-int stream_open(struct code_stream **stream, const u8 *data, u64 size, struct vmpt_diag *diag)
+int vmpt_code_stream_open(struct code_stream **stream, const u8 *data, u64 size,
+			  struct vmpt_diag *diag)
 {
 	struct reader r = { .stream = calloc(1, sizeof(*r.stream)) };
 	struct code_stream *s = r.stream;
@@ -344,11 +345,11 @@ int stream_open(struct code_stream **stream, const u8 *data, u64 size, struct vm
 		ret = list_pages(s);
 	}
 	if (ret) {
-		stream_close(s);
+		vmpt_code_stream_close(s);
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
 	if (!s->starts && !s->bytes_count && !s->map_count) {
-		stream_close(s);
+		vmpt_code_stream_close(s);
 		return vmpt_diag_fail(diag, VMPT_E_FORMAT, 0,
 				      "not a code stream, or all of it is "
 				      "damaged");
@@ -358,7 +359,7 @@ int stream_open(struct code_stream **stream, const u8 *data, u64 size, struct vm
 	return 0;
 }
 
-void stream_close(struct code_stream *s)
+void vmpt_code_stream_close(struct code_stream *s)
 {
 	size_t i, v;
 

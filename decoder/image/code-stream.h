@@ -67,15 +67,16 @@ struct code_stream {
 };
 
 /* @diag has what is missing if it returns 0. */
-int stream_open(struct code_stream **stream, const u8 *data, u64 size, struct vmpt_diag *diag);
-void stream_close(struct code_stream *stream);
-bool stream_is(const u8 *data, u64 size);
+int vmpt_code_stream_open(struct code_stream **stream, const u8 *data, u64 size,
+			  struct vmpt_diag *diag);
+void vmpt_code_stream_close(struct code_stream *stream);
+bool vmpt_code_stream_is(const u8 *data, u64 size);
 
 /* As vmpt_image_page() and so on, by the lock's owner. */
-int stream_find(struct code_stream *stream, const struct vmpt_space *space, u64 linear,
-		unsigned int nth, struct vmpt_page *page);
-int stream_physical(struct code_stream *stream, u64 physical, struct vmpt_page *page);
-int stream_translate(struct code_stream *stream, const struct vmpt_space *space, u64 linear,
-		     u64 *physical);
+int vmpt_code_stream_find(struct code_stream *stream, const struct vmpt_space *space, u64 linear,
+			  unsigned int nth, struct vmpt_page *page);
+int vmpt_code_stream_physical(struct code_stream *stream, u64 physical, struct vmpt_page *page);
+int vmpt_code_stream_translate(struct code_stream *stream, const struct vmpt_space *space,
+			       u64 linear, u64 *physical);
 
 #endif

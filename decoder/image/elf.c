@@ -229,8 +229,8 @@ static void report_missing(struct vmpt_diag *diag, u64 missing, u64 size)
 
 /*
  * A dump. Bytes are at p_paddr, and at p_vaddr where that is given: dump-guest-memory without
- * paging gives 0 for all. /proc/kcore gives ~0 as p_paddr of what is not the direct map or the
- * kernel, and older ones, and perf's copies, 0 for all.
+ * paging gives 0, or p_paddr again. /proc/kcore gives ~0 as p_paddr of what is not the direct map
+ * or the kernel, and older ones, and perf's copies, 0 for all.
  */
 static int read_dump(struct vmpt_image *image, const struct elf *elf, struct vmpt_diag *diag)
 {
@@ -243,7 +243,7 @@ static int read_dump(struct vmpt_image *image, const struct elf *elf, struct vmp
 		read_segment(elf, i, &p);
 		if (p.p_type != PT_LOAD)
 			continue;
-		linear |= p.p_vaddr != 0;
+		linear |= p.p_vaddr && p.p_vaddr != p.p_paddr;
 		physical |= p.p_paddr && p.p_paddr != (elf->wide ? ~0ULL : ~0U);
 	}
 	for (i = 0; i < elf->segments && !ret; i++) {
@@ -255,10 +255,10 @@ static int read_dump(struct vmpt_image *image, const struct elf *elf, struct vmp
 		if (p.p_type != PT_LOAD)
 			continue;
 		size = in_file(image, &p, &missing);
-		if (p.p_vaddr)
-			ret = extents_add(&image->linear, p.p_vaddr, size, 0, p.p_offset);
+		if (p.p_vaddr && p.p_vaddr != p.p_paddr)
+			ret = vmpt_extents_add(&image->linear, p.p_vaddr, size, 0, p.p_offset);
 		if (!ret && (physical || !linear) && p.p_paddr != (elf->wide ? ~0ULL : ~0U))
-			ret = extents_add(&image->physical, p.p_paddr, size, 0, p.p_offset);
+			ret = vmpt_extents_add(&image->physical, p.p_paddr, size, 0, p.p_offset);
 	}
 	if (ret)
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
@@ -307,7 +307,7 @@ static int read_program(struct vmpt_image *image, const struct elf *elf,
 			shift = options->address - (p.p_vaddr & ~(VMPT_PAGE - 1ULL));
 		first = false;
 		size = in_file(image, &p, &missing);
-		if (extents_add(&image->linear, p.p_vaddr + shift, size, 0, p.p_offset))
+		if (vmpt_extents_add(&image->linear, p.p_vaddr + shift, size, 0, p.p_offset))
 			return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
 	if (!image->linear.count)
@@ -319,7 +319,7 @@ static int read_program(struct vmpt_image *image, const struct elf *elf,
 	return 0;
 }
 
-size_t image_build_id(const struct vmpt_map *map, const u8 **id)
+size_t vmpt_image_build_id(const struct vmpt_map *map, const u8 **id)
 {
 	const u8 *name;
 	Elf64_Nhdr note;
@@ -339,13 +339,13 @@ size_t image_build_id(const struct vmpt_map *map, const u8 **id)
 	return 0;
 }
 
-bool image_is_elf(const struct vmpt_map *map)
+bool vmpt_image_is_elf(const struct vmpt_map *map)
 {
 	return map->size >= SELFMAG && !memcmp(map->data, ELFMAG, SELFMAG);
 }
 
-int image_read_elf(struct vmpt_image *image, const struct vmpt_image_options *options,
-		   struct vmpt_diag *diag)
+int vmpt_image_read_elf(struct vmpt_image *image, const struct vmpt_image_options *options,
+			struct vmpt_diag *diag)
 {
 	struct elf elf;
 	int ret = open_elf(&elf, &image->files[0].map, diag);

@@ -3,7 +3,7 @@
 #include "decoder/image/image.h"
 #include "util/search.h"
 
-int extents_add(struct extents *e, u64 at, u64 size, u32 file, u64 offset)
+int vmpt_extents_add(struct extents *e, u64 at, u64 size, u32 file, u64 offset)
 {
 	struct extent *last = e->count ? &e->list[e->count - 1] : NULL;
 
@@ -37,7 +37,7 @@ static void sort(struct extent *list, struct extent *room, size_t n)
 	memcpy(list, room, n * sizeof(*list));
 }
 
-int extents_finish(struct extents *e)
+int vmpt_extents_finish(struct extents *e)
 {
 	struct extent *room;
 	size_t i, n = 0;
@@ -66,7 +66,7 @@ int extents_finish(struct extents *e)
 	return 0;
 }
 
-size_t extents_find(const struct extents *e, u64 at)
+size_t vmpt_extents_find(const struct extents *e, u64 at)
 {
 	return vmpt_search(i, 0, e->count, e->list[i].at + e->list[i].size <= at);
 }

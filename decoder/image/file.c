@@ -56,7 +56,7 @@ static int open_live(struct image_file *f, const char *path, struct vmpt_diag *d
 	return 0;
 }
 
-void image_file_close(struct image_file *f)
+void vmpt_image_file_close(struct image_file *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);
@@ -65,17 +65,18 @@ void image_file_close(struct image_file *f)
 		vmpt_map_close(&f->map);
 }
 
-int image_take_file(struct vmpt_image *image, struct image_file *f, struct vmpt_diag *diag)
+int vmpt_image_take_file(struct vmpt_image *image, struct image_file *f, struct vmpt_diag *diag)
 {
 	if (vmpt_grow(&image->files, image->file_count)) {
-		image_file_close(f);
+		vmpt_image_file_close(f);
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
 	image->files[image->file_count] = *f;
 	return (int)image->file_count++;
 }
 
-int image_add_file(struct vmpt_image *image, const char *path, bool live, struct vmpt_diag *diag)
+int vmpt_image_add_file(struct vmpt_image *image, const char *path, bool live,
+			struct vmpt_diag *diag)
 {
 	struct image_file f = { .fd = -1 };
 	int ret;
@@ -87,12 +88,12 @@ int image_add_file(struct vmpt_image *image, const char *path, bool live, struct
 		f.size = f.map.size;
 	}
 	if (!ret)
-		return image_take_file(image, &f, diag);
-	image_file_close(&f);
+		return vmpt_image_take_file(image, &f, diag);
+	vmpt_image_file_close(&f);
 	return ret;
 }
 
-size_t image_file_read(const struct image_file *f, u64 offset, u8 *to, size_t n)
+size_t vmpt_image_file_read(const struct image_file *f, u64 offset, u8 *to, size_t n)
 {
 	if (f->fd >= 0)
 		return read_at(f->fd, to, n, offset);

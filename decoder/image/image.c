@@ -15,12 +15,16 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 {
 	if (ends_with(path, ".addr"))
 		return VMPT_IMAGE_PAGES;
-	if (stream_is(image->files[0].map.data, image->files[0].map.size))
+	if (vmpt_code_stream_is(image->files[0].map.data, image->files[0].map.size))
 		return VMPT_IMAGE_CODE;
-	if (image_is_elf(&image->files[0].map))
+	if (ends_with(path, ".ranges"))
+		return VMPT_IMAGE_RANGES;
+	if (vmpt_image_is_elf(&image->files[0].map))
 		return VMPT_IMAGE_ELF;
 	if (vmpt_perf_is(image->files[0].map.data, image->files[0].map.size))
 		return VMPT_IMAGE_PERF;
+	if (vmpt_image_is_jitdump(&image->files[0].map))
+		return VMPT_IMAGE_JITDUMP;
 	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
 }
 
@@ -33,18 +37,22 @@ static int read_image(struct vmpt_image *image, const char *path,
 		kind = find_kind(image, path, o);
 	switch (kind) {
 	case VMPT_IMAGE_PAGES:
-		return image_read_pages(image, path, diag);
+		return vmpt_image_read_pages(image, path, diag);
 	case VMPT_IMAGE_ELF:
-		return image_read_elf(image, o, diag);
+		return vmpt_image_read_elf(image, o, diag);
 	case VMPT_IMAGE_PERF:
-		return image_read_perf(image, o, diag);
+		return vmpt_image_read_perf(image, o, diag);
 	case VMPT_IMAGE_RAM:
-		return image_read_ram(image, o, diag);
+		return vmpt_image_read_ram(image, o, diag);
+	case VMPT_IMAGE_JITDUMP:
+		return vmpt_image_read_jitdump(image, diag);
+	case VMPT_IMAGE_RANGES:
+		return vmpt_image_read_ranges(image, path, diag);
 	case VMPT_IMAGE_CODE:
-		return stream_open(&image->code, image->files[0].map.data, image->files[0].map.size,
-				   diag);
+		return vmpt_code_stream_open(&image->code, image->files[0].map.data,
+					     image->files[0].map.size, diag);
 	case VMPT_IMAGE_BYTES:
-		return image_read_bytes(image, o, diag);
+		return vmpt_image_read_bytes(image, o, diag);
 	default:
 		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0, "no kind of image: %u", kind);
 	}
@@ -54,7 +62,7 @@ static int read_image(struct vmpt_image *image, const char *path,
 static int finish(struct vmpt_image *image, const struct vmpt_image_options *o,
 		  struct vmpt_diag *diag)
 {
-	if (extents_finish(&image->linear) || extents_finish(&image->physical))
+	if (vmpt_extents_finish(&image->linear) || vmpt_extents_finish(&image->physical))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	if (o->paging != VMPT_PAGING_AUTO)
 		image->paging = o->paging;
@@ -84,13 +92,13 @@ static int open_image(struct vmpt_image **out, const char *path, const struct vm
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	pthread_mutex_init(&image->lock, NULL);
 	if (path)
-		ret = image_add_file(image, path, options->live, diag);
+		ret = vmpt_image_add_file(image, path, options->live, diag);
 	for (i = 0; i < count && ret >= 0; i++) {
 		struct image_file f = { .map = { .data = files[i].data, .size = files[i].size },
 					.fd = -1,
 					.size = files[i].size };
 
-		ret = image_take_file(image, &f, diag);
+		ret = vmpt_image_take_file(image, &f, diag);
 	}
 	if (ret >= 0)
 		ret = read_image(image, path, options, diag);
@@ -145,10 +153,10 @@ void vmpt_image_close(struct vmpt_image *image)
 	if (image->source.close)
 		image->source.close(image->source.opaque);
 	while (image->file_count)
-		image_file_close(&image->files[--image->file_count]);
+		vmpt_image_file_close(&image->files[--image->file_count]);
 	while (image->made_count)
 		free(image->made[--image->made_count]);
-	stream_close(image->code);
+	vmpt_code_stream_close(image->code);
 	free(image->files);
 	free(image->cr3);
 	free(image->made);
@@ -175,8 +183,8 @@ static void fill(const struct vmpt_image *image, const struct extents *e, size_t
 
 		if (size > VMPT_PAGE - to)
 			size = VMPT_PAGE - to;
-		size = image_file_read(&image->files[x->file], x->offset + skip, made->bytes + to,
-				       size);
+		size = vmpt_image_file_read(&image->files[x->file], x->offset + skip,
+					    made->bytes + to, size);
 		for (n = to; n < to + size; n++)
 			made->valid[n / 64] |= 1ULL << n % 64;
 		known += size;
@@ -199,7 +207,7 @@ static int make_page(struct vmpt_image *image, enum page_of of, u64 at, struct m
 	made->whole = true;
 	if (image->source.physical)
 		return image->source.physical(image->source.opaque, at, made->bytes);
-	fill(image, e, extents_find(e, at), at, made);
+	fill(image, e, vmpt_extents_find(e, at), at, made);
 	return 1;
 }
 
@@ -235,10 +243,10 @@ static bool has_physical(const struct vmpt_image *image)
 	return image->physical.count || image->source.physical;
 }
 
-int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
+int vmpt_image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page)
 {
 	const struct extents *e = of == PAGE_LINEAR ? &image->linear : &image->physical;
-	size_t i = extents_find(e, at);
+	size_t i = vmpt_extents_find(e, at);
 	const struct image_file *f;
 	const struct extent *x;
 
@@ -269,14 +277,14 @@ static int find_page(struct vmpt_image *image, const struct vmpt_space *space, u
 	int ret = 0;
 
 	if (!has_physical(image) || space->no_cr3 || linear >> 63)
-		ret = image_page_at(image, PAGE_LINEAR, linear, page);
+		ret = vmpt_image_page_at(image, PAGE_LINEAR, linear, page);
 	if (ret || !has_physical(image)) {
 		image->counts.absent += !ret;
 		return ret;
 	}
-	if (!image_walk(image, space, linear, &physical))
+	if (!vmpt_image_walk(image, space, linear, &physical))
 		return 0;
-	ret = image_page_at(image, PAGE_PHYSICAL, physical, page);
+	ret = vmpt_image_page_at(image, PAGE_PHYSICAL, physical, page);
 	image->counts.no_memory += !ret;
 	return ret;
 }
@@ -292,7 +300,7 @@ int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u6
 		return 0;
 	pthread_mutex_lock(&image->lock);
 	if (image->code)
-		ret = stream_find(image->code, space, linear, nth, page);
+		ret = vmpt_code_stream_find(image->code, space, linear, nth, page);
 	else
 		ret = find_page(image, space, linear, page);
 	image->counts.found += ret > 0;
@@ -308,8 +316,8 @@ int vmpt_image_physical(struct vmpt_image *image, u64 physical, struct vmpt_page
 	if (physical % VMPT_PAGE)
 		return -VMPT_E_INVAL;
 	pthread_mutex_lock(&image->lock);
-	ret = image->code ? stream_physical(image->code, physical, page)
-			  : image_page_at(image, PAGE_PHYSICAL, physical, page);
+	ret = image->code ? vmpt_code_stream_physical(image->code, physical, page)
+			  : vmpt_image_page_at(image, PAGE_PHYSICAL, physical, page);
 	image->counts.found += ret > 0;
 	image->counts.absent += !ret;
 	pthread_mutex_unlock(&image->lock);
@@ -326,8 +334,8 @@ int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *spac
 		return 0;
 	pthread_mutex_lock(&image->lock);
 	counts = image->counts;
-	ret = image->code ? stream_translate(image->code, space, linear, physical)
-			  : image_walk(image, space, linear, physical);
+	ret = image->code ? vmpt_code_stream_translate(image->code, space, linear, physical)
+			  : vmpt_image_walk(image, space, linear, physical);
 	image->counts = counts;
 	pthread_mutex_unlock(&image->lock);
 	return ret;

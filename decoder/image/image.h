@@ -20,7 +20,7 @@ struct extent {
 	u32 file; /* index */
 };
 
-/* By address, disjoint once extents_finish() was called. */
+/* By address, disjoint once vmpt_extents_finish() was called. */
 struct extents {
 	struct extent *list;
 	size_t count;
@@ -64,12 +64,12 @@ struct vmpt_image {
 /* ---- extents.c ---- */
 
 /* Add an extent; one that continues the last is joined with it. -VMPT_E_NOMEM. */
-int extents_add(struct extents *e, u64 at, u64 size, u32 file, u64 offset);
+int vmpt_extents_add(struct extents *e, u64 at, u64 size, u32 file, u64 offset);
 /* Sort them; where two overlap, the one that begins first has the bytes, of these the first added.
  */
-int extents_finish(struct extents *e);
+int vmpt_extents_finish(struct extents *e);
 /* The first extent that ends after @at: an index, or .count. */
-size_t extents_find(const struct extents *e, u64 at);
+size_t vmpt_extents_find(const struct extents *e, u64 at);
 
 /* ---- file.c ---- */
 
@@ -77,12 +77,13 @@ size_t extents_find(const struct extents *e, u64 at);
  * Open the file at @path: its index, or a negative error with @diag filled. @live, or if it is in
  * /proc, where files cannot be mapped: pages are read when they are asked for.
  */
-int image_add_file(struct vmpt_image *image, const char *path, bool live, struct vmpt_diag *diag);
+int vmpt_image_add_file(struct vmpt_image *image, const char *path, bool live,
+			struct vmpt_diag *diag);
 /* Hand over @f; the same. */
-int image_take_file(struct vmpt_image *image, struct image_file *f, struct vmpt_diag *diag);
-void image_file_close(struct image_file *f);
+int vmpt_image_take_file(struct vmpt_image *image, struct image_file *f, struct vmpt_diag *diag);
+void vmpt_image_file_close(struct image_file *f);
 /* @n bytes at @offset, which lie in the file: how many could be read. */
-size_t image_file_read(const struct image_file *f, u64 offset, u8 *to, size_t n);
+size_t vmpt_image_file_read(const struct image_file *f, u64 offset, u8 *to, size_t n);
 
 /* ---- image.c ---- */
 
@@ -90,29 +91,33 @@ size_t image_file_read(const struct image_file *f, u64 offset, u8 *to, size_t n)
  * The page at @at of a list, by the lock's owner. 1, 0 or -VMPT_E_NOMEM. The memory of pages that
  * are made is at most two for each extent, or of a live file the pages that were asked for.
  */
-int image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page);
+int vmpt_image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page);
 
 /* ---- walk.c ---- */
 
 /* Translate by the page tables. 1, or 0 with the reason counted; by the lock's owner. */
-int image_walk(struct vmpt_image *image, const struct vmpt_space *space, u64 linear, u64 *physical);
+int vmpt_image_walk(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
+		    u64 *physical);
 
 /* ---- readers: add files and extents to a new image ---- */
 
 /* files[0] is the image's file, @path its name; NULL: in memory. */
-int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
-int image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
-		   struct vmpt_diag *diag);
-int image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
-		     struct vmpt_diag *diag);
+int vmpt_image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
+int vmpt_image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
+			struct vmpt_diag *diag);
+bool vmpt_image_is_jitdump(const struct vmpt_map *map);
+int vmpt_image_read_jitdump(struct vmpt_image *image, struct vmpt_diag *diag);
+int vmpt_image_read_ranges(struct vmpt_image *image, const char *path, struct vmpt_diag *diag);
+int vmpt_image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
+			  struct vmpt_diag *diag);
 
-int image_read_elf(struct vmpt_image *image, const struct vmpt_image_options *options,
-		   struct vmpt_diag *diag);
-bool image_is_elf(const struct vmpt_map *map);
+int vmpt_image_read_elf(struct vmpt_image *image, const struct vmpt_image_options *options,
+			struct vmpt_diag *diag);
+bool vmpt_image_is_elf(const struct vmpt_map *map);
 /* The GNU build id of an ELF file in memory: its size, 0: it has none. */
-size_t image_build_id(const struct vmpt_map *map, const u8 **id);
-int image_read_perf(struct vmpt_image *image, const struct vmpt_image_options *options,
-		    struct vmpt_diag *diag);
+size_t vmpt_image_build_id(const struct vmpt_map *map, const u8 **id);
+int vmpt_image_read_perf(struct vmpt_image *image, const struct vmpt_image_options *options,
+			 struct vmpt_diag *diag);
 
 /* Open an image in memory, which must outlive it; a set of pages is two files. For tests. */
 struct vmpt_file {

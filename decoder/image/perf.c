@@ -107,8 +107,8 @@ static bool is_that(const struct vmpt_map *map, const struct name *name)
 {
 	const u8 *id;
 
-	return image_is_elf(map) &&
-	       (!name->build_id_size || (image_build_id(map, &id) == name->build_id_size &&
+	return vmpt_image_is_elf(map) &&
+	       (!name->build_id_size || (vmpt_image_build_id(map, &id) == name->build_id_size &&
 					 !memcmp(id, name->build_id, name->build_id_size)));
 }
 
@@ -120,13 +120,13 @@ static int open_file(struct vmpt_image *image, struct name *name)
 
 	if (image->file_count >= FILES_MAX || stat(name->path, &st) || !S_ISREG(st.st_mode))
 		return 0;
-	file = image_add_file(image, name->path, false, NULL);
+	file = vmpt_image_add_file(image, name->path, false, NULL);
 	if (file < 0)
 		return file == -VMPT_E_NOMEM ? file : 0;
 	if (is_that(&image->files[file].map, name))
 		name->file = file;
 	else
-		image_file_close(&image->files[--image->file_count]);
+		vmpt_image_file_close(&image->files[--image->file_count]);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static int add_extents(struct vmpt_image *image, const struct maps *m)
 			continue;
 		if (size > end - map->offset)
 			size = end - map->offset;
-		if (extents_add(&image->linear, map->addr, size, (u32)file, map->offset))
+		if (vmpt_extents_add(&image->linear, map->addr, size, (u32)file, map->offset))
 			return -VMPT_E_NOMEM;
 	}
 	return 0;
@@ -179,8 +179,8 @@ static int open_files(struct vmpt_image *image, struct maps *m, struct vmpt_diag
 	return 0;
 }
 
-int image_read_perf(struct vmpt_image *image, const struct vmpt_image_options *options,
-		    struct vmpt_diag *diag)
+int vmpt_image_read_perf(struct vmpt_image *image, const struct vmpt_image_options *options,
+			 struct vmpt_diag *diag)
 {
 	struct maps m = { .one = options->has_address, .pid = options->address };
 	int ret = vmpt_perf_read_kernel(image->files[0].map.data, image->files[0].map.size,

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Readers of bytes without a header: sets of pages, raw memory, bytes at an address. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "decoder/image/image.h"
 
-/* x.dump of x.addr. */
-static int add_dump(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
+/* Add x.TO for @path, which is x.FROM; both ends have as many characters. */
+static int add_other(struct vmpt_image *image, const char *path, const char *from, const char *to,
+		     struct vmpt_diag *diag)
 {
-	size_t n = path ? strlen(path) : 0;
-	char *dump;
+	size_t n = path ? strlen(path) : 0, end = strlen(from);
+	char *other;
 	int ret;
 
-	if (n < 5 || strcmp(path + n - 5, ".addr"))
-		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0,
-				      "a set of pages is x.addr and x.dump; give x.addr");
-	dump = strdup(path);
-	if (!dump)
+	if (n < end || strcmp(path + n - end, from) != 0)
+		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0, "it is x%s and x%s: give x%s", from,
+				      to, from);
+	if (asprintf(&other, "%.*s%s", (int)(n - end), path, to) < 0)
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
-	memcpy(dump + n - 5, ".dump", 5);
-	ret = image_add_file(image, dump, false, diag);
-	free(dump);
+	ret = vmpt_image_add_file(image, other, false, diag);
+	if (ret < 0 && diag)
+		snprintf(diag->text + strlen(diag->text), sizeof(diag->text) - strlen(diag->text),
+			 ": its x%s", to);
+	free(other);
 	return ret;
 }
 
@@ -27,13 +30,13 @@ static int add_dump(struct vmpt_image *image, const char *path, struct vmpt_diag
  * x.addr has a little-endian u64 for each page of x.dump: its linear address. A page that is there
  * twice is the first one.
  */
-int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
+int vmpt_image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
 {
 	const struct image_file *addr, *pages;
 	u64 i, n;
 	int ret;
 
-	ret = image->file_count < 2 ? add_dump(image, path, diag) : 0;
+	ret = image->file_count < 2 ? add_other(image, path, ".addr", ".dump", diag) : 0;
 	if (ret < 0)
 		return ret;
 	addr = &image->files[0];
@@ -54,39 +57,102 @@ int image_read_pages(struct vmpt_image *image, const char *path, struct vmpt_dia
 			return vmpt_diag_fail(diag, VMPT_E_FORMAT, 8 * i,
 					      "%#llx is not the address of a page",
 					      (unsigned long long)at);
-		if (extents_add(&image->linear, at, VMPT_PAGE, 1, i * VMPT_PAGE))
+		if (vmpt_extents_add(&image->linear, at, VMPT_PAGE, 1, i * VMPT_PAGE))
 			return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
 	return 0;
 }
 
-int image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
-		   struct vmpt_diag *diag)
-{
-	const struct vmpt_ram_range *r = options->ranges;
-	u64 size = image->files[0].size;
-	size_t i;
-
-	if (!options->range_count && extents_add(&image->physical, 0, size, 0, 0))
-		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
-	for (i = 0; i < options->range_count; i++, r++) {
-		if (r->offset > size || r->size > size - r->offset)
-			return vmpt_diag_fail(
-				diag, VMPT_E_INVAL, r->offset,
-				"the file has %llu bytes; the range at %#llx needs "
-				"%llu bytes at offset %llu",
-				(unsigned long long)size, (unsigned long long)r->physical,
-				(unsigned long long)r->size, (unsigned long long)r->offset);
-		if (extents_add(&image->physical, r->physical, r->size, 0, r->offset))
-			return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
-	}
-	return 0;
-}
-
-int image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
+static int add_range(struct vmpt_image *image, const struct vmpt_ram_range *r, u32 file,
 		     struct vmpt_diag *diag)
 {
-	if (extents_add(&image->linear, options->address, image->files[0].size, 0, 0))
+	u64 size = image->files[file].size;
+
+	if (r->offset > size || r->size > size - r->offset)
+		return vmpt_diag_fail(
+			diag, VMPT_E_INVAL, r->offset,
+			"the file has %llu bytes; the range at %#llx needs %llu bytes "
+			"at offset %llu",
+			(unsigned long long)size, (unsigned long long)r->physical,
+			(unsigned long long)r->size, (unsigned long long)r->offset);
+	if (vmpt_extents_add(&image->physical, r->physical, r->size, file, r->offset))
+		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
+	return 0;
+}
+
+int vmpt_image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
+			struct vmpt_diag *diag)
+{
+	const struct vmpt_ram_range all = { .size = image->files[0].size };
+	size_t i;
+	int ret = 0;
+
+	if (!options->range_count)
+		return add_range(image, &all, 0, diag);
+	for (i = 0; i < options->range_count && !ret; i++)
+		ret = add_range(image, &options->ranges[i], 0, diag);
+	return ret;
+}
+
+/* "PHYSICAL SIZE OFFSET", numbers of C; 1, 0: nothing but a comment, -1: neither. */
+static int parse_range(const char *line, struct vmpt_ram_range *r)
+{
+	u64 *const number[] = { &r->physical, &r->size, &r->offset };
+	size_t i;
+	char *end;
+
+	line += strspn(line, " \t\r");
+	if (!*line || *line == '#')
+		return 0;
+	for (i = 0; i < VMPT_ARRAY_SIZE(number); i++, line = end) {
+		line += strspn(line, " \t");
+		*number[i] = strtoull(line, &end, 0);
+		if (end == line || *line == '-')
+			return -1;
+	}
+	line += strspn(line, " \t\r");
+	return *line && *line != '#' ? -1 : 1;
+}
+
+/* x.ranges has a line for each range of x.ram. */
+int vmpt_image_read_ranges(struct vmpt_image *image, const char *path, struct vmpt_diag *diag)
+{
+	const u8 *at, *end, *stop;
+	struct vmpt_ram_range r;
+	char line[128];
+	int ret = image->file_count < 2 ? add_other(image, path, ".ranges", ".ram", diag) : 0;
+
+	if (ret < 0)
+		return ret;
+	at = image->files[0].map.data;
+	end = at + image->files[0].map.size;
+	for (; at < end; at = stop + 1) {
+		size_t n;
+
+		stop = memchr(at, '\n', (size_t)(end - at));
+		stop = stop ? stop : end;
+		n = (size_t)(stop - at);
+		ret = -1;
+		if (n < sizeof(line)) {
+			memcpy(line, at, n);
+			line[n] = '\0';
+			ret = parse_range(line, &r);
+		}
+		if (ret < 0)
+			return vmpt_diag_fail(diag, VMPT_E_FORMAT,
+					      (u64)(at - image->files[0].map.data),
+					      "a line of a list of ranges is PHYSICAL SIZE OFFSET");
+		ret = ret ? add_range(image, &r, 1, diag) : 0;
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int vmpt_image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
+			  struct vmpt_diag *diag)
+{
+	if (vmpt_extents_add(&image->linear, options->address, image->files[0].size, 0, 0))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	return 0;
 }

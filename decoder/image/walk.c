@@ -66,8 +66,8 @@ static bool read_entry(struct vmpt_image *image, u64 at, unsigned int size, u64 
 	unsigned int n = at % VMPT_PAGE;
 	struct vmpt_page page;
 
-	if (image_page_at(image, PAGE_PHYSICAL, at - n, &page) <= 0 || !vmpt_page_knows(&page, n) ||
-	    !vmpt_page_knows(&page, n + size - 1))
+	if (vmpt_image_page_at(image, PAGE_PHYSICAL, at - n, &page) <= 0 ||
+	    !vmpt_page_knows(&page, n) || !vmpt_page_knows(&page, n + size - 1))
 		return false;
 	*entry = size == 4 ? vmpt_load32(page.bytes + n) : vmpt_load64(page.bytes + n);
 	return true;
@@ -123,11 +123,12 @@ static int walk(struct vmpt_image *image, const struct mode *mode, u64 cr3, u64 
 	return 0;
 }
 
-int image_walk(struct vmpt_image *image, const struct vmpt_space *space, u64 linear, u64 *physical)
+int vmpt_image_walk(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
+		    u64 *physical)
 {
 	const struct mode *mode = &modes[image->paging];
 
-	/* Before a system turns paging on, CR3 is 0 from the reset on (SDM 3 Table 9-1). */
+	/* Before a system turns paging on, CR3 is 0 from the reset on (SDM 3 10.1.1). */
 	if (image->paging == VMPT_PAGING_NONE || space->exec == 16 ||
 	    (space->exec == 32 && !space->cr3)) {
 		*physical = linear;

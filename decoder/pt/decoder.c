@@ -5,7 +5,9 @@
  */
 #include <stdlib.h>
 
+#include "decoder/pt/parts.h"
 #include "decoder/pt/slicer.h"
+#include "decoder/vmpt-parts.h"
 #include "util/array.h"
 
 /* An owner that holds from an offset on. */
@@ -32,6 +34,7 @@ struct slices {
 struct pt_decoder {
 	struct vmpt_decoder base;
 	struct vmpt_source *source;
+	struct vmpt_parts *parts; /* NULL: the stream is whole */
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
 	size_t item;
@@ -146,6 +149,7 @@ static int track(struct pt_decoder *d)
 
 	if (err)
 		return err;
+	d->tracker.data = d->stream->data; /* parts: it moves */
 	if (d->slices)
 		drop_marks(d->slices);
 	/* Changes that lay beyond the last piece. */
@@ -161,6 +165,9 @@ static int track(struct pt_decoder *d)
 			if (m->kind == VMPT_MARK_OWNER || m->kind == VMPT_MARK_LOSS)
 				add_change(d, m);
 	}
+	/* The look that is put off reads from there. */
+	if (d->parts && !vmpt_parts_keep(d->parts, d->tracker.pause ? d->tracker.pause : ~0ULL))
+		vmpt_tracker_settle(&d->tracker, d->piece.region_end);
 	return 0;
 }
 
@@ -284,6 +291,56 @@ bool vmpt_pt_decoder_slice(struct vmpt_decoder *dec, struct vmpt_slice *slice, b
 	*slice = slicer->slice;
 	slice->size = end - slice->offset;
 	return true;
+}
+
+/* ---- a trace that comes in parts ---- */
+
+int vmpt_decoder_open_parts_abi(struct vmpt_decoder **dec, const struct vmpt_options *options,
+				u64 abi)
+{
+	static const struct vmpt_options defaults;
+	struct vmpt_options used;
+	struct vmpt_parts *parts;
+	struct pt_decoder *d;
+	int err;
+
+	if (abi != VMPT_DECODE_ABI)
+		return -VMPT_E_VERSION;
+	used = options ? *options : defaults;
+	err = vmpt_parts_open(&parts, &used);
+	if (err)
+		return err;
+	used.scalar = true;
+	err = open_decoder(dec, vmpt_parts_stream(parts), &used);
+	if (err) {
+		vmpt_parts_close(parts);
+		return err;
+	}
+	d = (struct pt_decoder *)*dec;
+	d->base.ops = &vmpt_pt_decoder_ops;
+	d->parts = parts;
+	vmpt_source_take_parts(d->source, parts);
+	return 0;
+}
+
+/* NULL if @dec does not come in parts. */
+static struct vmpt_parts *parts_of(struct vmpt_decoder *dec)
+{
+	return dec->ops == &vmpt_pt_decoder_ops ? ((struct pt_decoder *)dec)->parts : NULL;
+}
+
+int vmpt_decoder_add(struct vmpt_decoder *dec, const u8 *bytes, size_t size)
+{
+	struct vmpt_parts *parts = parts_of(dec);
+
+	return parts ? vmpt_parts_add(parts, bytes, size) : -VMPT_E_STATE;
+}
+
+int vmpt_decoder_end(struct vmpt_decoder *dec)
+{
+	struct vmpt_parts *parts = parts_of(dec);
+
+	return parts ? vmpt_parts_end(parts) : -VMPT_E_STATE;
 }
 
 const struct vmpt_decoder_ops vmpt_pt_decoder_ops = {

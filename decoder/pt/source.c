@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decoder/pt/fast.h"
+#include "decoder/pt/parts.h"
 
 #define PIECE_TOKENS 4096
 #define PIECE_ITEMS  8192
@@ -14,6 +15,7 @@
 
 struct vmpt_source {
 	struct vmpt_options options;
+	struct vmpt_parts *parts;      /* NULL: not in parts; owned */
 	struct vmpt_fast_source *fast; /* NULL: the plain source, with the members below */
 	const struct vmpt_stream *stream;
 	u64 at, region_end;
@@ -79,11 +81,17 @@ void vmpt_source_time_only(struct vmpt_source *s)
 		vmpt_fast_time_only(s->fast);
 }
 
+void vmpt_source_take_parts(struct vmpt_source *s, struct vmpt_parts *parts)
+{
+	s->parts = parts;
+}
+
 void vmpt_source_close(struct vmpt_source *s)
 {
 	if (!s)
 		return;
 	vmpt_fast_close(s->fast);
+	vmpt_parts_close(s->parts);
 	free(s->sink.tokens);
 	free(s->sink.token_items);
 	free(s->sink.items);
@@ -156,7 +164,9 @@ static int next_plain(struct vmpt_source *s, struct vmpt_piece *piece)
 
 int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
 {
-	int ret = s->fast ? vmpt_fast_next(s->fast, piece) : next_plain(s, piece);
+	int ret = s->parts  ? vmpt_parts_next(s->parts, piece)
+		  : s->fast ? vmpt_fast_next(s->fast, piece)
+			    : next_plain(s, piece);
 
 	if (ret > 0 && s->options.progress)
 		s->options.progress(s->options.progress_opaque, piece->end);

@@ -25,6 +25,8 @@ check 'a page for each man page' [ "$(find "$build/docs/man" -name '*.1' | wc -l
 	"$(find "$build/site/man" -name '*.html' | wc -l)" ]
 check 'a search index with the functions' grep -q vmpt_vcpu_enter "$build/site/search/search_index.json"
 
+check 'functions in documents are links' grep -q 'href="api/vmpt.html#vmpt_vcpu_init"><code>' "$build/site/vmm-guide.html"
+
 # What it does not pass.
 bad=$(mktemp -d) || exit
 trap 'rm -rf "$bad"' EXIT

@@ -184,7 +184,7 @@ chmod +x "$work/cache/vmpt/qemu-x/qemu-system-x86_64"
 echo 0 >"$work/cache/vmpt/qemu-x/plugin-api"
 echo "<domain type='test'><name>@QEMU@</name></domain>" >qemu.xml
 if ! type qemu-system-x86_64 >/dev/null 2>&1; then
-	fails 1 'qemu.xml: no value for @QEMU@' 'vmpt domain qemu fetches' -- start $test qemu.xml
+	fails 1 'qemu.xml: no value for @QEMU@' 'vmpt domain qemu prints' -- start $test qemu.xml
 	sed -n 's/^#define VMPT_QEMU_PLUGIN_API //p' "$source/qemu-plugin/qemu/api.h" \
 		>"$work/cache/vmpt/qemu-x/plugin-api"
 	domain qemu

@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	space.cr3 = options.address = vmpt_load64(data + 2);
 	options.has_address = data[1] >> 7;
 	file[0] = (struct vmpt_file){ data + 10, size - 10 };
-	if (options.kind == VMPT_IMAGE_PAGES) {
+	if (options.kind == VMPT_IMAGE_PAGES || options.kind == VMPT_IMAGE_RANGES) {
 		file[0].size = 8 * (size_t)(data[1] >> 3);
 		if (file[0].size > size - 10)
 			file[0].size = size - 10;

@@ -74,53 +74,83 @@ check 'main uses libvmpt.so.0' grep 'NEEDED.*libvmpt\.so\.0' <(readelf -d main)
 works main-static $VMPT_CC -std=c11 -static -DVMPT_INSTALLED $cflags main.c vcpu-run.c \
 	$(tell --static --libs vmpt)
 
-# A program and a library of different versions: an error, and nothing is written.
-cat >old.c <<'END'
+# A program that was compiled with newer headers than the library: each call that begins something is an
+# error, and nothing is written. Newer are: each struct is larger; only the version differs.
+cat >newer.c <<'END'
+#include <stdio.h>
+#include <vmpt/clock.h>
 #include <vmpt/conformance.h>
 #include <vmpt/decode.h>
+#include <vmpt/events.h>
+#include <vmpt/extract.h>
+#include <vmpt/model-rtit.h>
 #include <vmpt/model.h>
+#include <vmpt/parts.h>
+#include <vmpt/rtit.h>
 #include <vmpt/timeline.h>
 #include <vmpt/vmpt.h>
+
+static int wrong;
+
+#define REFUSED(call)                                         \
+	do {                                                  \
+		int err = (call);                             \
+		if (err == -VMPT_E_VERSION)                   \
+			break;                                \
+		printf("not refused, %d: %s\n", err, #call); \
+		wrong = 1;                                    \
+	} while (0)
 
 int main(void)
 {
 	static struct vmpt_vcpu vcpu, zero;
+	static struct vmpt_rtit_vcpu rtit_vcpu;
+	static struct vmpt_unit unit;
+	static struct vmpt_rtit_unit rtit_unit;
 	struct vmpt_trace *trace = (void *)&vcpu;
+	struct vmpt_decoder *dec = (void *)&vcpu;
+	struct vmpt_clocks *clocks = (void *)&vcpu;
+	struct vmpt_names *names = (void *)&vcpu;
+	struct vmpt_timeline *timeline = (void *)&vcpu;
+	struct vmpt_conformance_ops ops = { 0 };
+	struct vmpt_caps caps;
 
-	return vmpt_vcpu_init_abi(&vcpu, NULL, NULL, VMPT_VCPU_ABI + 1) != -VMPT_E_VERSION ||
-	       memcmp(&vcpu, &zero, sizeof(vcpu)) ||
-	       vmpt_caps_read_abi((void *)&vcpu, NULL, VMPT_CAPS_ABI + 1) != -VMPT_E_VERSION ||
-	       vmpt_unit_init_abi(NULL, NULL, VMPT_UNIT_ABI + 1) != -VMPT_E_VERSION ||
-	       vmpt_conformance_run_abi(NULL, NULL, NULL, NULL, 0) != -VMPT_E_VERSION ||
-	       vmpt_timeline_open_abi(NULL, NULL, NULL, 0, NULL, 0) != -VMPT_E_VERSION ||
-	       vmpt_trace_open_abi(&trace, "/dev/null", 0, NULL, 0) != -VMPT_E_VERSION ||
-	       trace != (void *)&vcpu || !strstr(vmpt_strerror(-VMPT_E_VERSION), "version");
+	REFUSED(vmpt_vcpu_init(&vcpu, NULL, NULL));
+	REFUSED(vmpt_rtit_vcpu_init(&rtit_vcpu, NULL));
+	REFUSED(vmpt_caps_read(&caps, NULL));
+	REFUSED(vmpt_conformance_run(&ops, NULL, NULL, NULL));
+	REFUSED(vmpt_unit_init(&unit, NULL));
+	REFUSED(vmpt_rtit_unit_init(&rtit_unit, NULL));
+	REFUSED(vmpt_trace_open(&trace, "/dev/null", 0, NULL));
+	REFUSED(vmpt_trace_open_raw(&trace, "/dev/null", 0, NULL));
+	REFUSED(vmpt_trace_open_rtit(&trace, "/dev/null", 0, NULL));
+	REFUSED(vmpt_trace_open_perf(&trace, "/dev/null", NULL));
+	REFUSED(vmpt_decoder_open_parts(&dec, NULL));
+	REFUSED(vmpt_extract(NULL, NULL, NULL, NULL));
+	REFUSED(vmpt_clocks_open(&clocks, NULL, 0, NULL));
+	REFUSED(vmpt_names_open(&names, NULL));
+	REFUSED(vmpt_timeline_open(&timeline, NULL, NULL, 0, NULL));
+	return wrong || memcmp(&vcpu, &zero, sizeof(vcpu)) || trace != (void *)&vcpu ||
+	       dec != (void *)&vcpu || clocks != (void *)&vcpu || names != (void *)&vcpu ||
+	       timeline != (void *)&vcpu || !strstr(vmpt_strerror(-VMPT_E_VERSION), "version");
 }
 END
-works old $VMPT_CC -std=c11 $cflags old.c $(tell --libs vmpt vmpt-model vmpt-decode)
-
-# A VMM whose names and headers are like those inside of the library.
-mkdir -p theirs/arch
-echo '#error "not this one"' | tee theirs/arch/output.h >theirs/arch/pt-regs.h
-cat >theirs/vmm.c <<'END'
-#include <vmpt/vmpt.h>
-
-int conformance_read(void);
-int conformance_read(void) { return 42; }
-int unit_enable(void);
-int unit_enable(void) { return 43; }
-
-int main(void)
-{
-	static struct vmpt_vcpu vcpu;
-
-	return vmpt_vcpu_init(&vcpu, NULL, NULL) != -VMPT_E_INVAL || conformance_read() != 42 ||
-	       unit_enable() != 43;
-}
-END
-whole=('-Wl,--whole-archive' "$libdir/libvmpt.a" "$libdir/libvmpt-model.a" "$libdir/libvmpt-decode.a"
-	"$libdir/libvmpt-arch.a" '-Wl,--no-whole-archive')
-works theirs/vmm $VMPT_CC -I theirs $cflags theirs/vmm.c "${whole[@]}" $(tell --static --libs vmpt-decode)
+for newer in larger version; do
+	rm -rf newer
+	mkdir newer
+	cp -r "$dest/usr/local/include/vmpt" newer
+	if [ $newer = larger ]; then
+		sed -i -E 's/^(struct vmpt_[a-z_]+) \{$/\1 { u64 newer;/' newer/vmpt/*.h newer/vmpt/arch/*.h
+	else
+		sed -i -E 's/^(#define VMPT_ABI_VERSION).*/\1 1000/' newer/vmpt/arch/types.h
+	fi
+	works newer-$newer $VMPT_CC -std=c11 -I newer newer.c \
+		$(tell --libs-only-L --libs-only-l vmpt vmpt-model vmpt-decode)
+done
+# None is forgotten.
+sed -n 's/^\t\(vmpt_[a-z0-9_]*\)_abi;$/\1/p' "$VMPT_ROOT"/{vmm-lib,model,decoder}/exports.map | sort >versioned
+sed -n 's/.*REFUSED(\(vmpt_[a-z0-9_]*\)(.*/\1/p' newer.c | sort >refused
+check 'all that have a version' diff versioned refused
 
 # Names: all of the archives with the prefix; of the shared libraries those that exports.map lists, each
 # of which a public header declares.
@@ -135,9 +165,63 @@ for lib in vmpt:vmm-lib vmpt-model:model vmpt-decode:decoder vmpt-arch:arch; do
 	check "lib${lib%:*}: exports are declared" [ -z "$(comm -23 map declared)" ]
 done
 
-# The guide's example, built as a reader would.
-cp "$VMPT_ROOT"/examples/vmm/*.[ch] "$out"
-works vmm $VMPT_CC $cflags cpu.c main.c vmm.c $libs $(tell --libs vmpt-model) $arch
+# The examples, built as a reader would: example NAME PACKAGES FILE... in the folder shared/, linked with
+# what is in their folder, and in static/ without a shared library. Those of decode in C++, too.
+case $VMPT_CC in
+*clang*) cxx=clang++ ;;
+*) cxx=g++ ;;
+esac
+example()
+{
+	local program=$1 files=()
+
+	for file in "${@:3}"; do
+		files+=("$VMPT_ROOT/examples/$file")
+	done
+	check "$program is built" $VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS -I "$VMPT_ROOT/examples/vmm" $cflags \
+		"${files[@]}" $(tell --libs $2) -o "shared/$program"
+	check "$program is built, static" $VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS -I "$VMPT_ROOT/examples/vmm" \
+		$cflags -static "${files[@]}" $(tell --static --libs $2) -o "static/$program"
+	[ "$2" != vmpt-decode ] || check "$program is built, C++" $cxx -x c++ -std=c++17 -Wall -Wextra -Werror \
+		$VMPT_CFLAGS $cflags "${files[@]}" $(tell --libs $2) -o "cxx/$program"
+}
+mkdir -p shared static cxx
+example vmm 'vmpt vmpt-model vmpt-arch' vmm/vmm.c vmm/cpu.c vmm/main.c
+example tiny-vmm 'vmpt vmpt-model vmpt-arch' tiny-vmm/vmm.c vmm/cpu.c vmm/main.c
+example kvm-user 'vmpt vmpt-arch' kvm-user/main.c kvm-user/model.c kvm-user/pt.c
+for reader in packet-counts slices-csv follow; do
+	example $reader vmpt-decode $reader/$reader.c
+done
+check 'vmm runs' ./shared/vmm
+check 'vmm runs, static' ./static/vmm
+cp shared/tiny-vmm shared/kvm-user cxx
+for way in shared static cxx; do
+	rc=0
+	"$VMPT_ROOT/tests/examples/check-examples.py" --page "$VMPT_ROOT/examples/README.md" $way \
+		"$VMPT_TRACEGEN" >$way.log || rc=$?
+	check_log "what the examples print, $way" $way.log [ $rc = 0 ]
+done
+
+# The same VMM with headers like those inside of the libraries, and with all of their internal names as its
+# own. It does what it did, shared and with the whole archives.
+mkdir -p theirs/arch
+echo '#define THEIRS 42' | tee theirs/arch/output.h >theirs/arch/pt-regs.h
+{
+	printf '#include "arch/output.h"\n#include "arch/pt-regs.h"\nint conformance_read = THEIRS;\n'
+	nm "$libdir"/libvmpt{,-model,-arch}.a | sed -n 's/^[0-9a-f]* [tdbr] \([a-z][a-z0-9_]*\)$/\1/p' |
+		sort -u | comm -23 - <(nm -D --defined-only "$($VMPT_CC -print-file-name=libc.so.6)" |
+			sed 's/.* //; s/@.*//' | sort -u) | sed 's/.*/int & = THEIRS;/'
+} >theirs/names.c
+check 'internal names are found' [ "$(wc -l <theirs/names.c)" -gt 50 ]
+whole=('-Wl,--whole-archive' "$libdir/libvmpt.a" "$libdir/libvmpt-model.a" "$libdir/libvmpt-decode.a"
+	"$libdir/libvmpt-arch.a" '-Wl,--no-whole-archive')
+theirs=(theirs/names.c "$VMPT_ROOT"/examples/vmm/{cpu,main,vmm}.c)
+works theirs/vmm $VMPT_CC -fno-builtin -I theirs $cflags "${theirs[@]}" $(tell --libs vmpt vmpt-model vmpt-arch)
+works theirs/vmm-whole $VMPT_CC -fno-builtin -I theirs $cflags "${theirs[@]}" "${whole[@]}" \
+	$(tell --static --libs vmpt-decode)
+for program in theirs/vmm theirs/vmm-whole; do
+	check "$program is right" diff <(./shared/vmm) <(./$program)
+done
 
 # A VMM with integer types of its own.
 cat >own.c <<'END'
@@ -194,10 +278,6 @@ int main()
 		       : 1;
 }
 END
-case $VMPT_CC in
-*clang*) cxx=clang++ ;;
-*) cxx=g++ ;;
-esac
 works plus $cxx -std=c++17 $cflags plus.cc $libs $arch
 
 # The trace unit: a TIP after the PSB+ of enabling, in C and C++; the last bytes are TIP(0x402000)
@@ -344,5 +424,9 @@ if [ -n "$VMPT_DOMAIN" ]; then
 	ln -s /bin/true "$fetched/qemu-system-x86_64"
 	check 'vmpt domain qemu' grep '/qemu-system-x86_64$' \
 		<(XDG_CACHE_HOME=$out/cache "$command" domain qemu)
+	# As in a distribution's package.
+	find "$dest" -name get-qemu -delete
+	check 'vmpt domain qemu without get-qemu' grep "^$fetched/qemu-system-x86_64\$" \
+		<(PATH=$fetched:$PATH "$command" domain qemu)
 fi
 finish

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Folder FOLDER is freestanding: its archive needs only its own symbols, those of the archives below
-# it, and the few mem* functions and strlen that any C environment has; it has no writable data.
+# it, and the few mem* functions and strlen that any C environment has (where flags for hardening make
+# the compiler check calls, also what it then calls); it has no writable data.
 #
 #	freestanding.sh FOLDER ARCHIVE [ARCHIVE-BELOW...]
 set -u
@@ -27,7 +28,7 @@ foreign=$({
 	NF == 2 && $1 == "U" { used[$2] = 1 }
 	END { for (s in used) if (!(s in own)) print s }' |
 	grep -v -x -e memcpy -e memset -e memmove -e memcmp -e strlen \
-		-e __stack_chk_fail -e _GLOBAL_OFFSET_TABLE_)
+		-e __stack_chk_fail -e '__mem[a-z]*_chk' -e _GLOBAL_OFFSET_TABLE_)
 check 'no symbols of others' [ -z "$foreign" ]
 
 # Constant tables of pointers are in .data.rel.ro: written by the loader only.

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# --help, the man pages and the bash completion name the same options; the
-# completion gives the right words; the man pages have no errors.
-# Usage: test-words.sh VMPT COMPLETION MAN-PAGE...
+# --help, the man pages and the completions of bash, fish and zsh name the same options; the
+# completions give the right words; the man pages have no errors.
+# Usage: test-words.sh VMPT BASH-COMPLETION FISH-COMPLETION ZSH-COMPLETION MAN-PAGE...
 set -u
 export LC_ALL=C.UTF-8 # a character is a column
-vmpt=$(realpath "$1") completion=$2
-shift 2
+vmpt=$(realpath "$1") completion=$2 fish=$(realpath "$3") zsh=$(realpath "$4")
+shift 4
 mapfile -t pages < <(realpath "$@")
 
 # shellcheck source=tests/lib.sh
@@ -103,6 +103,66 @@ else
 	check 'domain: libvirt is missing' \
 		holds "$("$vmpt" domain list 2>&1)" 'vmpt domain: error: built without libvirt: '
 fi
+# fish and zsh: of each line typed, the words offered.
+cat >typed <<'END'
+vmpt spl
+vmpt vms --color a
+vmpt vms --host-only=
+vmpt dump --kinds=PIP,PSBE
+vmpt help cl
+vmpt index on
+vmpt split -o o
+END
+offered='split|always auto|auto no yes|PSBEND|clocks|one.pt|out'
+printf 'vmpt %s --\n' "${commands[@]}" >>typed
+command -v fish >/dev/null && fish --no-config -c '
+	source $argv[1]
+	while read -l line
+		echo "? $line"
+		complete -C "$line" | string replace -r "\t.*" "" | string replace -r "^(--[^=]*=)?(.*,|)" "\$1"
+	end <typed' "$fish" >offers.fish
+mkdir zsh && cat >zsh/.zshrc <<'END'
+fpath=(${COMPLETION%/*} $fpath)
+autoload -Uz compinit && compinit -u -D
+compadd()
+{
+	local -a hits
+	# With these it fills arrays and offers nothing.
+	[[ ${(M)@:#-[OAD]*} ]] || { builtin compadd -O hits "$@"; print -l -- $hits >>offers.zsh; }
+	builtin compadd "$@"
+}
+zle-line-init()
+{
+	local line
+
+	while IFS= read -r line; do
+		print -r "? $line" >>offers.zsh
+		BUFFER=$line CURSOR=$#line
+		zle list-choices
+	done <typed
+	exit
+}
+zle -N zle-line-init
+END
+# It completes on a terminal only.
+command -v zsh >/dev/null && COMPLETION=$zsh ZDOTDIR=$dir/zsh TERM=xterm \
+	within 60 script -qec 'zsh -d -i' /dev/null </dev/null >/dev/null 2>&1
+# offers SHELL LINE: what it offers, in order, options as in --name.
+offers()
+{
+	awk -v line="? $2" '/^\? / { found = $0 == line; next } found && NF' "offers.$1" |
+		sed 's/ *$//; s/=$//; s/^--[^=]*=//; s/\/$//' | sort -u
+}
+shells=()
+for shell in fish zsh; do
+	command -v $shell >/dev/null || { skip_part "the completion of $shell: no $shell: make deps" && continue; }
+	shells+=("$shell")
+	for n in 1 2 3 4 5 6 7; do
+		line=$(sed -n ${n}p typed)
+		check "$shell: completion of $line" \
+			[ "$(offers $shell "$line" | xargs)" = "$(cut -d '|' -f $n <<<"$offered")" ]
+	done
+done
 topics=$("$vmpt" help common && "$vmpt" help rtit | sed 1,5d)
 check 'the topics fit 80 columns' not grep -E '^.{81}' <<<"$topics"
 for cmd in "${commands[@]}"; do
@@ -129,6 +189,10 @@ for cmd in "${commands[@]}"; do
 	for option in $named; do
 		check "$cmd: completion of $option" holds "$words" " $option "
 		check "$cmd: $option in a man page" holds "$entries" "\\fB$option\\f"
+	done
+	for shell in "${shells[@]}"; do
+		check "$cmd: options in $shell" diff <(tr -d = <<<"$named" | grep . | sort -u) \
+			<(offers "$shell" "vmpt $cmd --" | grep -e '^--')
 	done
 	for option in $(grep -oE -- '--[a-z0-9-]+=?' <<<"$words"); do
 		check "$cmd: $option in --help" grep -qxF -- "$option" <<<"$named"

@@ -5,11 +5,11 @@
 
 #include "tests/decoder/image/dump-writer.h"
 #include "tests/support/support.h"
+#include "util/array.h"
 
 static void append(struct dump *d, const void *bytes, size_t n)
 {
-	d->data = realloc(d->data, d->size + n + 1);
-	ck_assert_ptr_nonnull(d->data);
+	ck_assert_int_eq(vmpt_reserve(&d->data, &d->room, d->size + n + 1), 0);
 	if (n)
 		memcpy(d->data + d->size, bytes, n);
 	d->size += n;

@@ -14,7 +14,7 @@ struct dump_segment {
 /* A file that grows in memory. free() data. */
 struct dump {
 	u8 *data;
-	size_t size;
+	size_t size, room;
 };
 
 /* @type and @machine: ET_* and EM_*; 32-bit files if @narrow; @notes may be NULL. */

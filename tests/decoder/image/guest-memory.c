@@ -110,8 +110,8 @@ void guest_map(struct guest_memory *m, u8 paging, u64 cr3, u64 linear, u64 physi
 void guest_memory_make(struct guest_memory *m)
 {
 	struct test_rng rng = { 1 };
+	unsigned int mode;
 	u64 root;
-	u8 p;
 	size_t i;
 
 	*m = (struct guest_memory){ .ram = malloc(GUEST_RAM), .free = VMPT_PAGE };
@@ -121,7 +121,8 @@ void guest_memory_make(struct guest_memory *m)
 
 		memcpy(m->ram + i, &v, 8);
 	}
-	for (p = VMPT_PAGING_4; p <= VMPT_PAGING_5; p++) {
+	for (mode = VMPT_PAGING_4; mode <= VMPT_PAGING_5; mode++) {
+		const u8 p = (u8)mode;
 		u64 high = p == VMPT_PAGING_4 ? 0xffff800000000000ULL : 0xff00000000000000ULL;
 
 		/* Two processes; the second has its PCID in bits 11:0, of which PIP has 11:5. */

@@ -54,7 +54,7 @@ static const struct {
 START_TEST(dump_guest_memory)
 {
 	const struct dump_segment s[] = { { 0, 0, m.ram, LOW },
-					  { 0, LOW, m.ram + LOW, GUEST_RAM - LOW } };
+					  { LOW, LOW, m.ram + LOW, GUEST_RAM - LOW } };
 	struct vmpt_image_info info;
 	size_t i;
 

@@ -116,12 +116,13 @@ END_TEST
 START_TEST(raw_memory_by_each_mode_of_paging)
 {
 	struct guest_memory m;
-	u8 p;
+	unsigned int mode;
 
 	guest_memory_make(&m);
-	for (p = VMPT_PAGING_32; p <= VMPT_PAGING_5; p++) {
-		struct vmpt_image *image;
+	for (mode = VMPT_PAGING_32; mode <= VMPT_PAGING_5; mode++) {
+		const u8 p = (u8)mode;
 		const struct vmpt_image_options o = { .paging = p };
+		struct vmpt_image *image;
 
 		ck_assert_int_eq(open_memory(&image, m.ram, GUEST_RAM, &o, NULL), 0);
 		guest_check(&m, image, p);
@@ -269,6 +270,95 @@ START_TEST(a_hole_in_memory)
 }
 END_TEST
 
+/* The same hole by a list; and lists that are none. */
+START_TEST(ranges_in_a_file)
+{
+	static const char good[] = "# a PC\n0 0x2000 0\n\n  0x100000000 8192 0x2000 # above\r\n";
+	static const char *const bad[] = { "0 0x1000", "0 0x1000 0 0", "0 -1 0", "zero",
+					   "0 0x1000 x" };
+	struct vmpt_image *image;
+	struct vmpt_diag diag;
+	struct vmpt_page page;
+	const char *path;
+	size_t i;
+
+	test_dir_file("x.ram", bytes, sizeof(bytes));
+	path = test_dir_file("x.ranges", good, sizeof(good) - 1);
+	ck_assert_int_eq(vmpt_image_open(&image, path, NULL, NULL), 0);
+	ck_assert_int_eq(vmpt_image_physical(image, 0x1000, &page), 1);
+	ck_assert_mem_eq(page.bytes, bytes + 0x1000, VMPT_PAGE);
+	ck_assert_int_eq(vmpt_image_physical(image, 0x2000, &page), 0);
+	ck_assert_int_eq(vmpt_image_physical(image, (1ULL << 32) + 0x1000, &page), 1);
+	ck_assert_mem_eq(page.bytes, bytes + 0x3000, VMPT_PAGE);
+	vmpt_image_close(image);
+	for (i = 0; i < VMPT_ARRAY_SIZE(bad); i++) {
+		path = test_dir_file("x.ranges", bad[i], strlen(bad[i]));
+		ck_assert_int_eq(vmpt_image_open(&image, path, NULL, &diag), -VMPT_E_FORMAT);
+	}
+	path = test_dir_file("x.ranges", "0 0x4001 0", 10);
+	ck_assert_int_eq(vmpt_image_open(&image, path, NULL, &diag), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_image_open(&image, test_dir_file("y.ranges", "", 0), NULL, &diag),
+			 -VMPT_E_IO);
+	ck_assert_ptr_nonnull(strstr(diag.text, "its x.ram"));
+}
+END_TEST
+
+static size_t add_load(u8 *file, size_t at, u64 addr, const u8 *code, u64 size)
+{
+	const struct {
+		u32 id, size;
+		u64 time;
+		u32 pid, tid;
+		u64 vma, addr, code_size, index;
+		char name[8];
+	} load = { 0, (u32)(64 + size), 1, 7, 7, addr, addr, size, 1, "jitted." };
+
+	memcpy(file + at, &load, sizeof(load));
+	memcpy(file + at + 64, code, size);
+	return at + 64 + size;
+}
+
+START_TEST(code_of_a_compiler)
+{
+	const u32 head[10] = { 0x4a695444, 1, 40, 62 }, other[4] = { 3, 16 };
+	static u8 file[4 * VMPT_PAGE];
+	struct vmpt_image *image;
+	struct vmpt_diag diag;
+	struct vmpt_page page;
+	size_t n = sizeof(head), i;
+
+	memcpy(file, head, sizeof(head));
+	n = add_load(file, n, 0x7f0000000100, bytes, 100);
+	memcpy(file + n, other, sizeof(other));
+	n = add_load(file, n + 16, 0x7f0000000f80, bytes + 500, 256);
+	/* The first is replaced by a longer one. */
+	n = add_load(file, n, 0x7f0000000100, bytes + 1000, 200);
+	ck_assert_int_eq(open_memory(&image, file, n, NULL, &diag), 0);
+	ck_assert_str_eq(diag.text, "");
+	ck_assert_int_eq(vmpt_image_page(image, &any, 0x7f0000000000, 0, &page), 1);
+	for (i = 0; i < VMPT_PAGE; i++) {
+		bool first = i >= 0x100 && i < 0x100 + 200, second = i >= 0xf80;
+
+		ck_assert_int_eq(vmpt_page_knows(&page, (unsigned int)i), first || second);
+		if (first)
+			ck_assert_uint_eq(page.bytes[i], bytes[1000 + i - 0x100]);
+		if (second)
+			ck_assert_uint_eq(page.bytes[i], bytes[500 + i - 0xf80]);
+	}
+	ck_assert_int_eq(vmpt_image_page(image, &any, 0x7f0000001000, 0, &page), 1);
+	ck_assert(vmpt_page_knows(&page, 127) && !vmpt_page_knows(&page, 128));
+	vmpt_image_close(image);
+	/* Without its end the last is missing; without any there is no image. */
+	ck_assert_int_eq(open_memory(&image, file, n - 1, NULL, &diag), 0);
+	ck_assert_ptr_nonnull(strstr(diag.text, "was cut"));
+	ck_assert_int_eq(vmpt_image_page(image, &any, 0x7f0000000000, 0, &page), 1);
+	ck_assert_uint_eq(page.bytes[0x100], bytes[0]);
+	ck_assert(!vmpt_page_knows(&page, 0x100 + 100));
+	vmpt_image_close(image);
+	ck_assert_int_eq(open_memory(&image, file, 60, NULL, &diag), -VMPT_E_FORMAT);
+}
+END_TEST
+
 /* Pages from several extents; where they overlap, the one that begins first has the bytes. */
 START_TEST(extents_that_overlap)
 {
@@ -284,15 +374,16 @@ START_TEST(extents_that_overlap)
 		for (i = 0; i < VMPT_ARRAY_SIZE(x); i++) {
 			x[i] = (struct extent){ test_random(&rng) % 40, test_random(&rng) % 20,
 						1000 * i, 0 };
-			ck_assert_int_eq(extents_add(&e, x[i].at, x[i].size, 0, x[i].offset), 0);
+			ck_assert_int_eq(vmpt_extents_add(&e, x[i].at, x[i].size, 0, x[i].offset),
+					 0);
 		}
-		ck_assert_int_eq(extents_finish(&e), 0);
+		ck_assert_int_eq(vmpt_extents_finish(&e), 0);
 		for (at = 0; at < 70; at++) {
 			bool known = false;
 
 			for (k = 0; k < VMPT_ARRAY_SIZE(x); k++)
 				known |= at >= x[k].at && at - x[k].at < x[k].size;
-			i = extents_find(&e, at);
+			i = vmpt_extents_find(&e, at);
 			ck_assert_int_eq(i < e.count && e.list[i].at <= at, known);
 			if (!known)
 				continue;
@@ -377,6 +468,8 @@ TEST_SUITE()
 	tcase_add_test(c, a_table_that_is_its_own);
 	tcase_add_test(c, without_paging_linear_is_physical);
 	tcase_add_test(c, a_hole_in_memory);
+	tcase_add_test(c, ranges_in_a_file);
+	tcase_add_test(c, code_of_a_compiler);
 	tcase_add_test(c, extents_that_overlap);
 	tcase_add_test(c, the_end_of_the_address_space);
 	tcase_add_test(c, images_by_owner_space_and_order);
