@@ -91,6 +91,7 @@ bench: all ## speed and memory, beside libipt's; what vmm-lib and the QEMU plugi
 		"meson configure $(BUILD) -Dbench=true" >&2; exit 1; }
 	@if [ -x $(BUILD)/bench/vmpt-bench ]; then $(BUILD)/bench/vmpt-bench $(BENCH_ARGS); else \
 		echo "bench: no comparison with libipt: $(BUILD) was set up without it (libipt-dev)"; fi
+	@[ ! -x $(BUILD)/bench/vmpt-bench-flow ] || $(BUILD)/bench/vmpt-bench-flow
 	@$(BUILD)/bench/vmpt-bench-vmm --json $(BUILD)/bench/bench-vmm.json $(BENCH_VMM_ARGS)
 	@bench/shared --json $(BUILD)/bench/bench-shared.json $(BUILD)/bench/vmpt-bench-linked-static \
 		$(BUILD)/bench/vmpt-bench-linked-shared

@@ -208,8 +208,9 @@ static void sync_nowhere(struct engine *e, u64 at, bool doubt, bool complete)
  * Nothing in a PSB+ is applied before its end; no state outlives it (33.3.7). At a PSB+ the flow is
  * always set to what it says: so a stream may be decoded from any on.
  */
-static int on_psbend(struct engine *e, u64 at, bool complete)
+static int on_psbend(struct engine *e, bool complete)
 {
+	u64 at = e->psb_at - vmpt_pt_table[VMPT_PT_PSB].size;
 	bool weak = e->c.pending & PENDING_WEAK;
 	bool doubt = weak || e->c.pending & PENDING_DOUBT;
 	int ret = 0;
@@ -410,12 +411,12 @@ static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		e->c.at += known;
 		if (!known || is_idle(e))
 			return 0;
-		return on_psbend(e, at, true);
+		return on_psbend(e, true);
 	case VMPT_PT_PSBEND:
 		if (!(e->c.pending & PENDING_PSB))
 			return 0;
 		psb_keep(e, e->c.at);
-		return on_psbend(e, at, true);
+		return on_psbend(e, true);
 	default:
 		return 0;
 	}
@@ -461,33 +462,33 @@ int vmpt_flow_event(struct engine *e)
 {
 	struct vmpt_pt_packet pkt;
 	u64 at = e->c.at;
-	int ret;
+	bool head;
 
 	/* PADs change nothing. */
 	while (!e->data[at] && at + 1 < e->stop)
 		at++;
-	if (head_at(e, at, &pkt)) {
-		if (pkt.kind != VMPT_PT_PSB)
-			e->c.last_ip = vmpt_flow_ip_at(e->data + at, e->c.last_ip);
-	} else {
-		if (vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block)) {
-			/* The tracker has found whole packets here. */
-			vmpt_flow_cut(e, at, e->stop, true);
-			return e->error;
-		}
-		if (vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
-			e->c.last_ip = vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes,
-							 pkt.ip.ip);
+	head = head_at(e, at, &pkt);
+	if (!head && vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block)) {
+		/* The tracker has found whole packets here. */
+		vmpt_flow_cut(e, at, e->stop, true);
+		return e->error;
+	}
+	if (ends_psb(e, &pkt)) {
+		/* The packet itself comes after that. */
+		e->c.at = at;
+		return on_psbend(e, false);
+	}
+	e->c.at = at + pkt.size;
+	if (head && pkt.kind != VMPT_PT_PSB)
+		e->c.last_ip = vmpt_flow_ip_at(e->data + at, e->c.last_ip);
+	else if (!head && vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP && pkt.ip.ipbytes)
+		e->c.last_ip =
+			vmpt_pt_ip_expand(e->c.last_ip, (unsigned int)pkt.ip.ipbytes, pkt.ip.ip);
+	if (!head) {
 		e->c.block = (u8)vmpt_pt_block_after(&pkt, e->c.block);
 		e->c.pending &= (u8)~PENDING_BLOCK;
 		if (e->c.block)
 			e->c.pending |= PENDING_BLOCK;
-	}
-	e->c.at = at + pkt.size;
-	if (ends_psb(e, &pkt)) {
-		ret = on_psbend(e, at, false);
-		if (ret)
-			return ret;
 	}
 	return apply(e, at, &pkt);
 }

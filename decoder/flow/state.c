@@ -281,15 +281,17 @@ int vmpt_flow_make_stack(struct engine *e, u64 at, unsigned int done)
 	if (e->c.handle & HANDLE_PUSH)
 		push_calls(e, &e->nodes[e->c.handle >> HANDLE_SHIFT]);
 	ret = replay(e, at);
-	if (!ret && done && !vmpt_pt_decode(&pkt, e->data + at, e->limit - at, 0))
+	e->stop = stop;
+	if (!ret && done && !vmpt_pt_decode(&pkt, e->data + at, stop - at, 0)) {
+		e->c.at = at + pkt.size;
 		ret = vmpt_flow_tnt(e, at, pkt.tnt.bits >> (pkt.tnt.count - done), done, 0);
+	}
 	if (e->c.handle != now.handle)
 		vmpt_flow_stack_clear(&e->s);
 	e->quiet = false;
 	e->weight = 1;
 	e->c = now;
 	e->h = h;
-	e->stop = stop;
 	e->owner = owner;
 	return ret;
 }
