@@ -208,6 +208,9 @@ void vmpt_code_free(struct vmpt_code *code);
 int vmpt_code_add(struct vmpt_code *code, const struct vmpt_owner *owner, const u64 *cr3,
 		  struct vmpt_image *image);
 
+/* Whether an image has code of several times: pages are to be asked for by .tsc. */
+bool vmpt_code_changes(const struct vmpt_code *code);
+
 /*
  * The page at @linear of @space, @nth 0: of the first image that has it; 1, 2, ...: the next ones
  * whose bytes or known bytes differ from all before. A page may lack the bytes that a caller wants
