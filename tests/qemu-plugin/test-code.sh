@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Does a code stream have the bytes of each block that QEMU executed, in its address space, at its
-# time? code-check compares it with the plugin's truth file.
+# time? code-check compares it with the plugin's truth file. And does a decoder that has nothing but
+# the trace and the stream find all instructions that were executed?
 #
-#	test-code.sh SOURCE PLUGIN CODE-CHECK VMPT OUT bare|linux
+#	test-code.sh SOURCE PLUGIN CODE-CHECK FLOW-CHECK VMPT OUT bare|linux
 #
 # bare	firmware that changes its code in each way, several vCPUs, resets, SMM; damaged and full files
 # linux	Linux to power-off with programs that write code and end, on two vCPUs
@@ -12,9 +13,10 @@ set -u
 source=$1
 plugin=$(realpath "$2")
 code_check=$(realpath "$3")
-vmpt=$(realpath "$4")
-out=$5
-part=$6
+flow_check=$(realpath "$4")
+vmpt=$(realpath "$5")
+out=$6
+part=$7
 background=''
 
 # shellcheck source=tests/lib.sh
@@ -95,6 +97,21 @@ has()
 	"$code_check" "$1.code" 2>&1 | sed -n "s/.*\\b\\([0-9]\\+\\) $2\\b.*/\\1/p"
 }
 
+# vmpt insn follows the trace of vCPU $2, on host CPU $2, by the stream $1 without a gap, and counts the
+# instructions that libipt decodes, whose code is the truth's.
+whole()
+{
+	local trace=$1.d/cpu$2.pt
+
+	rc=0
+	"$flow_check" "$trace" "$1.truth.$2" >log 2>&1 || rc=$?
+	check_log "$1: flow-check" log [ $rc = 0 ]
+	"$vmpt" insn -q --count --code="$1.code" "$trace" >insn.log 2>&1
+	check_log "$1: vmpt insn: all instructions, no gap" insn.log \
+		[ "$(sed -n 's/,//g; s/^total  *\([0-9]*\) .* \([0-9]*\)$/\1 \2/p' insn.log)" = \
+		"$(sed -n '1s/ instructions.*//p' log) 0" ]
+}
+
 psbs()
 {
 	"$vmpt" dump -q --no-bytes --kinds=psb "$1/cpu0.pt" | grep -c ' PSB$'
@@ -112,6 +129,7 @@ bare()
 	assemble flow-firmware.S modes.bin || return
 	machine modes '' -bios modes.bin
 	complete modes 0 2259
+	whole modes 0
 	# Only the code that is executed, each byte once: less than 700 bytes of it are there.
 	check 'modes: each byte once' [ "$(has modes "bytes on")" -lt 700 ]
 	machine rtit ,isa=rtit -bios modes.bin
@@ -120,6 +138,7 @@ bare()
 	assemble code-firmware.S changes.bin -Wa,--defsym,ROUNDS=200 || return
 	machine changes '' -bios changes.bin
 	complete changes 0 20000
+	whole changes 0
 	vmcs=$(sed -n 's/.*"vmcs":"0x\([0-9a-f]*\)".*/\1/p' changes.d/vms.jsonl)
 	compare changes.code changes.truth.0 --vmcs="$vmcs"
 	check_log 'changes: by the times of the trace' log [ $rc = 0 ]
@@ -158,6 +177,7 @@ bare()
 	base=0x7c00 assemble flow-reset.S reset.img || return
 	machine bios '' -drive format=raw,if=ide,file=reset.img
 	complete bios 0 2000000
+	whole bios 0
 
 	# A file that is full; one that another QEMU writes; one of somebody; a QEMU that is killed.
 	assemble code-firmware.S many.bin -Wa,--defsym,ROUNDS=20000 || return
@@ -210,6 +230,7 @@ linux()
 	check_log 'Linux: powered off' linux.log [ $rc = 0 ]
 	for i in 0 1; do
 		complete linux $i 1000000
+		whole linux $i
 	done
 	check 'Linux: at most 4 MiB' [ "$(size linux.code)" -le $((4 << 20)) ]
 	"$code_check" linux.code
