@@ -161,13 +161,12 @@ static bool ends_looks(const struct vmpt_parts *s, unsigned int kind)
 	switch (kind) {
 	case VMPT_PT_PSB:
 		return !s->paused;
-	case VMPT_PT_PSBEND:
-		return false; /* the PADs after it belong to the PSB+ */
-	case VMPT_PT_EXSTOP:
+	case VMPT_PT_PSBEND: /* the PADs after it belong to the PSB+ */
+	case VMPT_PT_EXSTOP: /* this one and the others may stand in a pause */
 	case VMPT_PT_MWAIT:
 	case VMPT_PT_PWRE:
 	case VMPT_PT_PWRX:
-		return false; /* may stand in a pause */
+		return false;
 	default:
 		return !(vmpt_pt_table[kind].classes &
 			 (VMPT_PT_IN_PSB | VMPT_PT_GROUP | VMPT_PT_TIMING));
