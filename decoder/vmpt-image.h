@@ -44,6 +44,12 @@ struct vmpt_space {
 	u64 cr3;		 /* as PIP has it (SDM 3 33.4.2.7): bits 4:0 are 0; 0 with no_cr3 */
 	bool no_cr3;		 /* no PIP was seen */
 	u8 exec;		 /* 16, 32 or 64: MODE.Exec (33.4.2.8) */
+	/*
+	 * Where in the trace: the host's TSC; 0: not known, the end. Of an image that has code of
+	 * several times the page that it had then is first; it is good for TSCs in [.from, .to):
+	 * who keeps pages asks again once a TSC packet has reached .to.
+	 */
+	u64 tsc;
 };
 
 /* How linear addresses are translated (SDM 3 4.1.1). */
@@ -68,6 +74,7 @@ enum vmpt_image_kind {
 	 * raw memory, in which they lie */
 	VMPT_IMAGE_RANGES,
 	VMPT_IMAGE_JITDUMP, /* what a just-in-time compiler wrote for perf inject */
+	VMPT_IMAGE_CODE,    /* a code stream of the QEMU plugin */
 	VMPT_IMAGE_KINDS,   /* how many */
 };
 
@@ -164,8 +171,9 @@ void vmpt_image_close(struct vmpt_image *image);
  * address is the physical one; one of linear memory has the page in every space that it is asked
  * for. One of both (/proc/kcore, dump-guest-memory with paging) gives the upper half by linear
  * address, the lower half by the page tables if CR3 is known. @nth: 0; if the image has several
- * versions of a page, the others are 1, 2, ...: the latest is 0. Returns 1 with @page filled, 0 if
- * the image has no such page, or a negative error.
+ * versions of a page, the others are 1, 2, ...: 0 is that of @space->tsc, or the last one, followed
+ * by the next later one, the one before, and so on. Returns 1 with @page filled, 0 if the image has
+ * no such page, or a negative error.
  */
 int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 		    unsigned int nth, struct vmpt_page *page);
@@ -199,6 +207,9 @@ void vmpt_code_free(struct vmpt_code *code);
  */
 int vmpt_code_add(struct vmpt_code *code, const struct vmpt_owner *owner, const u64 *cr3,
 		  struct vmpt_image *image);
+
+/* Whether an image has code of several times: pages are to be asked for by .tsc. */
+bool vmpt_code_changes(const struct vmpt_code *code);
 
 /*
  * The page at @linear of @space, @nth 0: of the first image that has it; 1, 2, ...: the next ones

@@ -27,6 +27,12 @@
  *	RANGE N A.lo A.hi B.lo B.hi	IA32_RTIT_ADDRn_A and _B of range N (0 to 3) from the next
  *STATE on; 0 before. The QEMU plugin's guest view has it
  *
+ *	TIME FLAGS TSC.lo TSC.hi CR3.lo CR3.hi
+ *					what follows was not executed before the host's TSC, and up
+ *					to the next one less than TRUTH_TIME_MAX ticks after it; CR3
+ *					and FLAGS of these blocks. The QEMU plugin's host view has
+ *					it with a code stream
+ *
  * Each iteration of a REP instruction may come as a block of its own. A block word is written
  * when it is known how far the block executed: when the next one begins or an event comes. "From",
  * "to" and IP are linear addresses at run time.
@@ -44,9 +50,11 @@ enum truth_word {
 	TRUTH_END,
 	TRUTH_STATE,
 	TRUTH_RANGE,
+	TRUTH_TIME,
 };
 
-#define TRUTH_RANGES 4
+#define TRUTH_RANGES   4
+#define TRUTH_TIME_MAX 1000
 
 /* FLAGS */
 enum truth_flag {

@@ -20,7 +20,9 @@ enum option_view {
 	GUEST_VIEW = 2,
 	/* … and the kind of trace */
 	PT = 4,
-	RTIT = 8
+	RTIT = 8,
+	/* … or a code stream */
+	CODE = 16
 };
 
 struct option {
@@ -66,6 +68,10 @@ static const struct option table[] = {
 	  "IA32_RTIT_CTL of the host's trace, without TraceEn and ToPA;\n"
 	  "with isa=rtit RTIT_CTL, without Trace_En, TraceActive and Dest",
 	  0, ~0ULL },
+	{ "code", OPT_TEXT, HOST_VIEW, AT(code), "FILE",
+	  "with host-view: write the code that the guest executes to FILE", 0, 0 },
+	{ "code-limit", OPT_NUMBER, CODE, AT(code_limit), "MIB", "largest size of that file (256)",
+	  1, 1 << 20 },
 	{ "guest-view", OPT_FLAG, ANY_VIEW, AT(guest_view), "1",
 	  "the guest's processor has PT, or RTIT", 0, 0 },
 	{ "pt", OPT_TEXT, GUEST_VIEW | PT, AT(cpu), "NAME",
@@ -189,6 +195,8 @@ static int check_view(const struct options *options, const struct option *opt, c
 		why = "needs the host view: add host-view=DIR";
 	else if (opt->needs & GUEST_VIEW && !options->guest_view)
 		why = "needs the guest view: add guest-view=1";
+	else if (opt->needs & CODE && !options->code)
+		why = "needs a code stream: add code=FILE";
 	else if (opt->needs & PT && options->rtit)
 		why = "is of Intel PT, not of RTIT";
 	else if (opt->needs & RTIT && !options->rtit)
@@ -242,6 +250,7 @@ int options_parse(struct options *options, int argc, char **argv)
 		.tsc_multiplier = 1ULL << 48,
 		.ctl = wants_rtit(argc, argv) ? CTL_RTIT : CTL_PT,
 		.mode = 0600,
+		.code_limit = 256,
 	};
 	for (int i = 0; i < argc; i++) {
 		const struct option *opt = find(argv[i]);

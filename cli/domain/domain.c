@@ -96,6 +96,8 @@ static const struct cli_option trace_options[] = {
 	  .words = "none, synthetic", CLI_AT(struct domain_options, host) },
 	{ "perf-data", 0, CLI_FLAG, NULL, "write a perf.data instead of cpuN.pt",
 	  CLI_AT(struct domain_options, perf_data) },
+	{ "no-code", 0, CLI_FLAG, NULL, "do not keep the code that the guests execute",
+	  CLI_AT(struct domain_options, no_code) },
 	{ "seconds", 0, CLI_NUMBER, "N", "stop the domains after this time", .min = 1,
 	  .max = SECONDS_MAX, CLI_AT(struct domain_options, seconds) },
 	{ 0 },

@@ -21,7 +21,7 @@ struct domain_options {
 	struct cli_strings set;	    /* [DOMAIN:]NAME=VALUE */
 	bool set_used[CLI_STRINGS]; /* a file has its placeholder */
 
-	bool console, force, perf_data;
+	bool console, force, perf_data, no_code;
 	u64 seconds;
 	const char *output, *plugin, *cpus, *host, *isa;
 };

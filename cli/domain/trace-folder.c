@@ -78,6 +78,21 @@ static bool has_state(int dir, int cpu)
 	return is_marked(dir, state, STATE_MARK);
 }
 
+/* util/code-stream.h, in any version */
+#define CODE_MARK "VMPTCOD"
+
+/* "vm0.code" and so on. */
+static bool is_code_stream(const char *file)
+{
+	char name[32];
+	size_t n;
+
+	if (sscanf(file, "vm%5zu", &n) != 1)
+		return false;
+	snprintf(name, sizeof(name), TRACE_CODE, n);
+	return !strcmp(file, name);
+}
+
 /* How a file begins; NULL: it has no name of a trace. */
 static const char *mark_of(const char *file)
 {
@@ -95,6 +110,8 @@ static const char *mark_of(const char *file)
 			return known[i].mark;
 	if (trace_cpu_of(file, ".state") >= 0)
 		return STATE_MARK;
+	if (is_code_stream(file))
+		return CODE_MARK;
 	return trace_stream_of(file) >= 0 ? "" : NULL;
 }
 

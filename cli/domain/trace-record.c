@@ -21,6 +21,9 @@
 #define TSC_KHZ 1000000
 #define TSC_NUM 40
 #define TSC_DEN 1
+/* qemu-plugin/host/loop.h */
+#define HOST_CODE    "host.bin"
+#define HOST_ADDRESS 0xffffffffa0000000ULL
 
 /* The end of CPU number @i's stream, by its clock; 0: it has none yet. */
 static u64 end_of(struct trace *t, size_t i)
@@ -69,7 +72,32 @@ static bool is_used(const struct trace *t, unsigned int cpu)
 	return false;
 }
 
-int trace_record(struct cli *cli, struct trace *t)
+/* The guests' code, and that of a synthetic host. */
+static json_t *code(struct cli *cli, const struct domain_run *run)
+{
+	const struct domain_options *o = cli->data;
+	json_t *list = json_array(), *one;
+	char name[32];
+	size_t i;
+
+	for (i = 0; !o->no_code && i < run->domains; i++) {
+		one = json_object();
+		snprintf(name, sizeof(name), TRACE_CODE, i);
+		cli_json_string(cli, one, "file", name);
+		cli_json_string(cli, one, "vm", run->domain[i].name);
+		cli_json_add(cli, list, one);
+	}
+	if (o->host && !strcmp(o->host, "synthetic")) {
+		one = json_object();
+		cli_json_string(cli, one, "file", HOST_CODE);
+		cli_json_set(cli, one, "vm", json_null());
+		cli_json_hex(cli, one, "address", HOST_ADDRESS);
+		cli_json_add(cli, list, one);
+	}
+	return list;
+}
+
+int trace_record(struct cli *cli, const struct domain_run *run, struct trace *t)
 {
 	const struct domain_options *o = cli->data;
 	bool rtit = o->isa && !strcmp(o->isa, "rtit");
@@ -102,6 +130,7 @@ int trace_record(struct cli *cli, struct trace *t)
 		cli_recorder_trace(cli, head, name, (int)t->cpu[i]);
 	}
 	cli_json_string(cli, head, "side_record", TRACE_RECORD);
+	cli_json_set(cli, head, "code", code(cli, run));
 	return cli_recorder_open(&t->recorder, cli, t->dir, head);
 }
 

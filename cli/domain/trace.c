@@ -119,7 +119,7 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 	const struct domain_options *o = run->cli->data;
 	const struct domain *d = &run->domain[i];
 	struct domain_plugin plugin = { .file = file };
-	char *text[8], mode[8];
+	char *text[9], mode[8], stream[32];
 	size_t n = 0, k;
 	int code = CLI_OK;
 
@@ -134,6 +134,9 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 	text[n++] = option("mode", mode, "");
 	if (o->perf_data)
 		text[n++] = option("perf-data", t->dir, "/perf.data");
+	snprintf(stream, sizeof(stream), "/" TRACE_CODE, i);
+	if (!o->no_code)
+		text[n++] = option("code", t->dir, stream);
 	for (k = 0; k < n; k++) {
 		plugin.option[plugin.options++] = text[k];
 		if (!text[k])
@@ -240,7 +243,7 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 	if (!code)
 		code = add_plugins(&run, t);
 	if (!code) {
-		code = trace_record(cli, t);
+		code = trace_record(cli, &run, t);
 		if (!code)
 			code = run_all(&run, t);
 		/* Whether the clocks of the end could be written or not, there is a trace. */

@@ -10,6 +10,7 @@
 
 #define TRACE_CPUS   256
 #define TRACE_RECORD CLI_FOLDER_SIDE
+#define TRACE_CODE   "vm%zu.code" /* of domain 0, 1, ... */
 
 /* One vCPU, by name of its VM; as assigned by us. */
 struct trace_vcpu {
@@ -46,7 +47,7 @@ void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
 
 /* Begin recording.json. 0, or an exit code after a message; then trace_record_end() in either case.
  */
-int trace_record(struct cli *cli, struct trace *trace);
+int trace_record(struct cli *cli, const struct domain_run *run, struct trace *trace);
 int trace_record_end(struct trace *trace, bool stopped);
 
 /* ---- */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/symbols/file.h"
@@ -203,11 +204,50 @@ int code_files_open(struct cli *cli, const struct code_options *o, struct code_f
 	return code ? code : add_folder(cli, files, CLI_FOLDER_SYMBOLS, CODE_RAW);
 }
 
+/* @o: a member of "code" in recording.json, a file in its folder; "vm" null: the host's code. */
+static int add_recorded(struct cli *cli, struct code_files *files, const json_t *o)
+{
+	const char *name = json_string_value(json_object_get(o, "file"));
+	const char *vm = json_string_value(json_object_get(o, "vm"));
+	const char *address = json_string_value(json_object_get(o, "address"));
+	struct code_given g = { .kind = CODE_SOURCE, .has_address = address != NULL };
+	struct stat st;
+	int code = CLI_OK;
+
+	if (!name || strchr(name, '/') || asprintf(&g.path, "%s/%s", cli->folder->path, name) < 0) {
+		cli_warn(cli, "%s: \"code\" has no name of a file in its folder: it is not used",
+			 cli->folder->head);
+		return CLI_OK;
+	}
+	if (lstat(g.path, &st) || !S_ISREG(st.st_mode)) {
+		cli_warn(cli,
+			 "%s: is missing or not a regular file, but " CLI_FOLDER_HEAD " lists it",
+			 g.path);
+		free(g.path);
+		return CLI_OK;
+	}
+	g.address = address ? strtoull(address, NULL, 16) : 0;
+	g.vm = strdup(vm ? vm : "host");
+	code = g.vm && !vmpt_grow(&files->given, files->count) ? cli_note_input(cli, g.path)
+							       : cli_no_memory(cli);
+	if (code)
+		drop(&g);
+	else
+		files->given[files->count++] = g;
+	return code;
+}
+
 int code_sources_open(struct cli *cli, const struct cli_strings *list, struct code_files *files)
 {
+	const json_t *recorded = cli->folder ? json_object_get(cli->folder->doc, "code") : NULL;
 	int code = add_all(cli, files, "--code", list, CODE_SOURCE);
+	size_t i;
 
-	return code ? code : add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_SOURCE);
+	if (!code)
+		code = add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_SOURCE);
+	for (i = 0; i < json_array_size(recorded) && !code; i++)
+		code = add_recorded(cli, files, json_array_get(recorded, i));
+	return code;
 }
 
 void code_files_close(struct code_files *files)

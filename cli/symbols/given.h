@@ -70,7 +70,10 @@ int code_take_kernel(struct cli *cli, void *to, const char *arg);
 
 /* Find out what each file is. 0, or an exit code after a message; free them in either case. */
 int code_files_open(struct cli *cli, const struct code_options *options, struct code_files *files);
-/* The same of memory images, with those of the recording: the names are read, not the files. */
+/*
+ * The same of memory images, with those of the recording, and the code that it lists after them:
+ * the names are read, not the files.
+ */
 int code_sources_open(struct cli *cli, const struct cli_strings *list, struct code_files *files);
 void code_files_close(struct code_files *files);
 /* Whether @given is for the VM of this name; NULL: not known. */

@@ -23,6 +23,7 @@
 
 struct space {
 	struct vmpt_space id;
+	u32 epoch;
 	u64 gaps[VMPT_FLOW_REASONS];
 };
 
@@ -166,6 +167,16 @@ struct track {
 	bool clear;	   /* all that was there at the start is gone */
 };
 
+/*
+ * With code that changes: all code is good from .from to .to, which is known once its pages were
+ * asked for. Each epoch has spaces of its own, so that code is decoded again in the next.
+ */
+struct epoch {
+	u64 from, to;
+};
+
+#define TSC_SIZE 8 /* of a TSC packet */
+
 /* Bits of cursor.pending: what the fast loop leaves to events.c. */
 #define PENDING_FUP   0x01 /* an event's FUP, at .fup_ip */
 #define PENDING_BOUND 0x02 /* the next FUP belongs to the packet before it */
@@ -190,6 +201,8 @@ struct cursor {
 	u8 pending;
 	bool no_cr3;
 	u8 block; /* vmpt_pt_block_after() */
+	u32 epoch;
+	u64 tsc; /* of the last TSC packet, with engine.timed; else 0 */
 	/* A PSB+ so far */
 	bool psb_fup, psb_pip, psb_tsx;
 	u8 psb_exec; /* 0: none */
@@ -298,6 +311,9 @@ struct engine {
 	size_t page_count;
 	u32 page_last; /* the one that was asked for last */
 	struct vmpt_hash page_index;
+	struct epoch *epochs; /* the first is that before the first TSC */
+	size_t epoch_count;
+	bool timed; /* code changes */
 	struct result *results;
 	size_t result_count;
 	u64 gaps[VMPT_FLOW_REASONS];

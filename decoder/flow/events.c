@@ -356,6 +356,25 @@ static void on_ovf(struct engine *e, u64 at)
 	e->c.psb_ip = ~0ULL;
 }
 
+/*
+ * Code that changes has a new epoch with the first TSC at which any of it is not good any more.
+ * Where the trace is decoded again to make a stack, the epochs come again.
+ */
+static int on_tsc(struct engine *e, u64 tsc)
+{
+	e->c.tsc = tsc;
+	if (tsc < e->epochs[e->c.epoch].to)
+		return 0;
+	if (e->c.epoch + 1 == e->epoch_count) {
+		if (vmpt_grow(&e->epochs, e->epoch_count))
+			return -VMPT_E_NOMEM;
+		e->epochs[e->epoch_count++] = (struct epoch){ tsc, ~0ULL };
+	}
+	e->c.epoch++;
+	e->c.space = NONE;
+	return 0;
+}
+
 static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 {
 	u32 known;
@@ -402,6 +421,8 @@ static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 	case VMPT_PT_TRIG:
 		e->c.pending |= pkt->trig.ip ? PENDING_BOUND : 0;
 		return 0;
+	case VMPT_PT_TSC:
+		return e->timed ? on_tsc(e, pkt->tsc.tsc) : 0;
 	case VMPT_PT_OVF:
 		on_ovf(e, at);
 		return 0;

@@ -69,6 +69,10 @@ static int engine_open(struct engine *e, const struct vmpt_stream *stream, struc
 	}
 	if (!e->results || (e->blocks && !e->log))
 		return -VMPT_E_NOMEM;
+	e->timed = code && vmpt_code_changes(code);
+	if (vmpt_grow(&e->epochs, e->epoch_count))
+		return -VMPT_E_NOMEM;
+	e->epochs[e->epoch_count++] = (struct epoch){ 0 };
 	vmpt_flow_cut(e, 0, 0, false);
 	return vmpt_flow_tables_init(e);
 }
@@ -82,6 +86,7 @@ static void engine_close(struct engine *e)
 	free(e->block);
 	free(e->space);
 	free(e->page);
+	free(e->epochs);
 	vmpt_hash_free(&e->block_index);
 	vmpt_hash_free(&e->space_index);
 	vmpt_hash_free(&e->page_index);

@@ -202,6 +202,9 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			/* Of what is skipped only PADs come again. */
 			if (mode.record && (step & 0x0f) > 1)
 				break;
+			/* The time matters. */
+			if ((step & 0x0f) == TSC_SIZE && e->timed)
+				break;
 			if (STOP_RECORD(p, 1))
 				break;
 			if (!mode.record && !*p) {

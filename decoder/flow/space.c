@@ -25,8 +25,9 @@ u32 vmpt_flow_space_now(struct engine *e)
 		.no_cr3 = e->c.no_cr3,
 		.exec = e->c.exec,
 	};
-	u64 hash = space_hash(e, &id);
-	u32 n = vmpt_hash_find(&e->space_index, hash, i, same(&e->space[i].id, &id));
+	u64 hash = space_hash(e, &id) ^ vmpt_mix64(e->c.epoch);
+	u32 n = vmpt_hash_find(&e->space_index, hash, i,
+			       e->space[i].epoch == e->c.epoch && same(&e->space[i].id, &id));
 
 	if (n != VMPT_HASH_NONE)
 		return n;
@@ -37,6 +38,7 @@ u32 vmpt_flow_space_now(struct engine *e)
 	}
 	memset(&e->space[n], 0, sizeof(e->space[n]));
 	e->space[n].id = id;
+	e->space[n].epoch = e->c.epoch;
 	e->space_count++;
 	return n;
 }
@@ -45,6 +47,8 @@ u32 vmpt_flow_space_now(struct engine *e)
 static const struct page *page_at(struct engine *e, u32 space, u64 linear, unsigned int nth)
 {
 	u64 hash;
+	struct vmpt_space id;
+	struct epoch *epoch;
 	struct page *p = e->page ? &e->page[e->page_last] : NULL;
 	u32 n;
 	int ret;
@@ -68,10 +72,15 @@ static const struct page *page_at(struct engine *e, u32 space, u64 linear, unsig
 	}
 	p = &e->page[e->page_count++];
 	*p = (struct page){ .linear = linear, .space = space, .nth = (u8)nth };
-	ret = vmpt_code_page(e->code, &e->space[space].id, linear, nth, &p->page);
+	id = e->space[space].id;
+	id.tsc = e->c.tsc;
+	ret = vmpt_code_page(e->code, &id, linear, nth, &p->page);
 	if (ret < 0)
 		e->error = ret;
 	p->here = ret > 0;
+	epoch = &e->epochs[e->space[space].epoch];
+	if (p->here && !nth && p->page.to < epoch->to)
+		epoch->to = p->page.to;
 	return p->here ? p : NULL;
 }
 

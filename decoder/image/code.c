@@ -45,6 +45,16 @@ int vmpt_code_add(struct vmpt_code *code, const struct vmpt_owner *owner, const 
 	return 0;
 }
 
+bool vmpt_code_changes(const struct vmpt_code *code)
+{
+	size_t i;
+
+	for (i = 0; i < code->count; i++)
+		if (code->entries[i].image->code)
+			return true;
+	return false;
+}
+
 static bool is_for(const struct entry *e, const struct vmpt_space *space)
 {
 	return (e->any_owner || vmpt_owner_same(&e->owner, &space->owner)) &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Images: opening and closing, and pages from extents; see vmpt-image.h. */
+#include "decoder/image/code-stream.h"
 #include "decoder/image/image.h"
 
 static bool ends_with(const char *path, const char *end)
@@ -14,6 +15,8 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 {
 	if (ends_with(path, ".addr"))
 		return VMPT_IMAGE_PAGES;
+	if (vmpt_code_stream_is(image->files[0].map.data, image->files[0].map.size))
+		return VMPT_IMAGE_CODE;
 	if (ends_with(path, ".ranges"))
 		return VMPT_IMAGE_RANGES;
 	if (vmpt_image_is_elf(&image->files[0].map))
@@ -45,6 +48,9 @@ static int read_image(struct vmpt_image *image, const char *path,
 		return vmpt_image_read_jitdump(image, diag);
 	case VMPT_IMAGE_RANGES:
 		return vmpt_image_read_ranges(image, path, diag);
+	case VMPT_IMAGE_CODE:
+		return vmpt_code_stream_open(&image->code, image->files[0].map.data,
+					     image->files[0].map.size, diag);
 	case VMPT_IMAGE_BYTES:
 		return vmpt_image_read_bytes(image, o, diag);
 	default:
@@ -148,6 +154,7 @@ void vmpt_image_close(struct vmpt_image *image)
 		vmpt_image_file_close(&image->files[--image->file_count]);
 	while (image->made_count)
 		free(image->made[--image->made_count]);
+	vmpt_code_stream_close(image->code);
 	free(image->files);
 	free(image->cr3);
 	free(image->made);
@@ -287,11 +294,15 @@ int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u6
 
 	if (linear % VMPT_PAGE)
 		return -VMPT_E_INVAL;
-	if (nth)
+	if (nth && !image->code)
 		return 0;
 	pthread_mutex_lock(&image->lock);
-	ret = find_page(image, space, linear, page);
+	if (image->code)
+		ret = vmpt_code_stream_find(image->code, space, linear, nth, page);
+	else
+		ret = find_page(image, space, linear, page);
 	image->counts.found += ret > 0;
+	image->counts.absent += image->code && !ret && !nth;
 	pthread_mutex_unlock(&image->lock);
 	return ret;
 }
@@ -303,7 +314,8 @@ int vmpt_image_physical(struct vmpt_image *image, u64 physical, struct vmpt_page
 	if (physical % VMPT_PAGE)
 		return -VMPT_E_INVAL;
 	pthread_mutex_lock(&image->lock);
-	ret = vmpt_image_page_at(image, PAGE_PHYSICAL, physical, page);
+	ret = image->code ? vmpt_code_stream_physical(image->code, physical, page)
+			  : vmpt_image_page_at(image, PAGE_PHYSICAL, physical, page);
 	image->counts.found += ret > 0;
 	image->counts.absent += !ret;
 	pthread_mutex_unlock(&image->lock);
@@ -316,11 +328,12 @@ int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *spac
 	struct vmpt_image_counts counts;
 	int ret = 0;
 
-	if (!has_physical(image))
+	if (!has_physical(image) && !image->code)
 		return 0;
 	pthread_mutex_lock(&image->lock);
 	counts = image->counts;
-	ret = vmpt_image_walk(image, space, linear, physical);
+	ret = image->code ? vmpt_code_stream_translate(image->code, space, linear, physical)
+			  : vmpt_image_walk(image, space, linear, physical);
 	image->counts = counts;
 	pthread_mutex_unlock(&image->lock);
 	return ret;

@@ -53,6 +53,7 @@ struct vmpt_image {
 	size_t cr3_count;
 	struct vmpt_image_source source; /* .physical NULL: none */
 	pthread_mutex_t lock;
+	struct code_stream *code; /* all of it, if it is one: code-stream.h */
 	/* From here on: under the lock. */
 	struct made_page **made;
 	size_t made_count;

@@ -36,6 +36,13 @@ struct block_code {
 	} name[];	/* one per possible vCPU */
 };
 
+/* What the code stream needs of a block: for each page that it is in … */
+struct block_part {
+	u64 epoch;    /* … the state of that page that had these bytes; 0: none yet */
+	u64 physical; /* of the first byte */
+	u16 size;     /* 0: there is no such part */
+};
+
 struct block {
 	struct plugin *plugin;
 	u64 start, end; /* vaddr of its first instruction, and after its last */
@@ -52,8 +59,10 @@ struct block {
 	bool counts; /* it counts its instructions and branches … */
 	u8 level;    /* … in this element of hot.counts */
 	struct site *sites;
-	struct block_code *code; /* with a truth file */
-	struct block *next;	 /* in the plugin's list */
+	struct block_code *code;   /* with a truth file */
+	struct block_part part[2]; /* with a code stream … */
+	u8 *bytes;		   /* … and of both parts */
+	struct block *next;	   /* in the plugin's list */
 };
 
 #endif

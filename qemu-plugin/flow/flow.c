@@ -186,12 +186,14 @@ static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 
 void flow_block(unsigned int index, void *user)
 {
-	const struct block *block = user;
+	struct block *block = user;
 	struct vcpu *vcpu = block->plugin->vcpu[index];
 
 	if (!flow_begin(vcpu))
 		return;
 	block_begins(vcpu, block);
+	if (vcpu->code)
+		code_runs(vcpu, block, block->start + vcpu->delta);
 	flow_done(vcpu);
 }
 
@@ -206,7 +208,8 @@ static struct truth_state state_now(const struct vcpu *vcpu)
 	const struct vmpt_mode *mode = &vcpu->mode;
 	struct truth_state state = { .cr3 = mode->cr3 };
 
-	vcpu->plugin->guest_ops->state(vcpu, &state);
+	if (vcpu->plugin->guest)
+		vcpu->plugin->guest_ops->state(vcpu, &state);
 	state.flags = mode->cpl | (mode_paged(vcpu) ? TRUTH_PAGING : 0) |
 		      (mode->pae ? TRUTH_PAE : 0) | (mode_long(vcpu) ? TRUTH_LONG : 0) |
 		      (mode->cs_l ? TRUTH_CS_L : 0) | (mode->cs_d ? TRUTH_CS_D : 0);
@@ -215,15 +218,18 @@ static struct truth_state state_now(const struct vcpu *vcpu)
 
 void flow_block_truth(unsigned int index, void *user)
 {
-	const struct block *block = user;
+	struct block *block = user;
 	struct vcpu *vcpu = block->plugin->vcpu[index];
 	u64 ip, progress = vcpu->hot->progress;
 	struct truth_state state;
+	struct vmpt_now now;
 
 	if (!flow_begin(vcpu))
 		return;
 	vcpu->hot->progress = 0;
 	block_begins(vcpu, block);
+	if (vcpu->code)
+		code_runs(vcpu, block, block->start + vcpu->delta);
 	progress -= vcpu->undone;
 	vcpu->undone = false;
 	/* The truth is RIP for every block, not the flow's idea of it. */
@@ -233,6 +239,11 @@ void flow_block_truth(unsigned int index, void *user)
 	if (truth_has_states(vcpu)) {
 		state = state_now(vcpu);
 		truth_state(vcpu->truth, &state, ip);
+	}
+	if (vcpu->code) {
+		clock_read(&vcpu->plugin->clock, &now);
+		state = state_now(vcpu);
+		truth_time(vcpu->truth, &state, now.tsc);
 	}
 	flow_done(vcpu);
 }

@@ -7,6 +7,7 @@
 #ifndef VMPT_QEMU_PLUGIN_FLOW_H
 #define VMPT_QEMU_PLUGIN_FLOW_H
 
+#include "qemu-plugin/flow/code.h"
 #include "qemu-plugin/flow/file.h"
 #include "qemu-plugin/flow/rtit.h"
 #include "qemu-plugin/flow/vcpu.h"

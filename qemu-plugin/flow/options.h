@@ -25,7 +25,9 @@ struct options {
 	bool synthetic;	       /* host=synthetic */
 	u64 slice_us;	       /* longest run */
 	u64 tsc_offset, tsc_multiplier;
-	u64 ctl; /* IA32_RTIT_CTL, or RTIT_CTL, of the host's trace */
+	u64 ctl;	  /* IA32_RTIT_CTL, or RTIT_CTL, of the host's trace */
+	const char *code; /* the code stream's file; NULL: none */
+	u64 code_limit;	  /* its largest size in MiB */
 
 	/* guest view */
 	bool guest_view;

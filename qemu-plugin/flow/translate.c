@@ -39,6 +39,7 @@ static void free_block(struct block *block)
 		free(site);
 	}
 	free(block->code);
+	free(block->bytes);
 	free(block);
 }
 
@@ -474,6 +475,8 @@ void translate_block(struct qemu_block *qemu, void *user)
 		block->target - block->start > block->last - block->start;
 	if (block->whole)
 		arm(plugin, block, qemu);
+	if (plugin->code)
+		code_translated(block, qemu);
 	call_back(plugin, block, qemu);
 	if (block->counts)
 		add_counts(plugin, block, qemu);

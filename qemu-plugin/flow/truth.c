@@ -27,6 +27,7 @@ struct truth {
 	u8 kind;      /* enum insn_kind of the last */
 	struct truth_state state;
 	bool has_state;
+	u64 tsc; /* of the last TIME, which .state is of, too */
 };
 
 static void put(struct truth *truth, const void *bytes, size_t n)
@@ -205,6 +206,19 @@ void truth_state(struct truth *truth, const struct truth_state *state, u64 ip)
 	put_word(truth, state->flags);
 	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		put(truth, words[i], sizeof(u64));
+}
+
+void truth_time(struct truth *truth, const struct truth_state *state, u64 tsc)
+{
+	if (tsc - truth->tsc < TRUTH_TIME_MAX && truth->state.flags == state->flags &&
+	    truth->state.cr3 == state->cr3)
+		return;
+	truth->tsc = tsc;
+	truth->state = *state;
+	put_word(truth, TRUTH_TIME);
+	put_word(truth, state->flags);
+	put(truth, &tsc, sizeof(tsc));
+	put(truth, &state->cr3, sizeof(state->cr3));
 }
 
 void truth_event(struct truth *truth, u64 progress, const struct truth_state *state, u64 from,

@@ -32,6 +32,9 @@ struct truth_state {
 	u64 ranges[2 * TRUTH_RANGES]; /* IA32_RTIT_ADDRn_A, _B */
 };
 void truth_state(struct truth *truth, const struct truth_state *state, u64 ip);
+/* The last reported block begins at @tsc; of @state flags and cr3 are used. Written if it is news.
+ */
+void truth_time(struct truth *truth, const struct truth_state *state, u64 tsc);
 /* @state: at @from, where no block may have begun since a far transfer; NULL: none is written. */
 void truth_event(struct truth *truth, u64 progress, const struct truth_state *state, u64 from,
 		 u64 to);

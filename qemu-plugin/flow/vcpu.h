@@ -24,6 +24,8 @@
 /* Maximum number of vCPUs. */
 #define VCPUS 256U
 
+struct code;
+struct code_vcpu;
 struct host_view;
 struct host_vcpu;
 struct guest_view;
@@ -101,8 +103,9 @@ struct vcpu {
 	struct host_vcpu *host;
 	struct guest_vcpu *guest;
 	struct truth *truth;
-	u64 astray;    /* blocks that began where no branch or event led */
-	u64 misplaced; /* with a truth file: blocks at another address than the flow's */
+	struct code_vcpu *code; /* NULL: there is no code stream */
+	u64 astray;		/* blocks that began where no branch or event led */
+	u64 misplaced;		/* with a truth file: blocks at another address than the flow's */
 };
 
 struct plugin {
@@ -113,6 +116,7 @@ struct plugin {
 	struct clock clock;
 	struct vcpu *vcpu[VCPUS];
 	struct truth *truth[VCPUS]; /* of vCPUs that do not run yet */
+	struct code *code;	    /* NULL: there is no code stream */
 	struct host_view *host;	    /* NULL: that view is off */
 	struct guest_view *guest;   /* NULL: that view is off */
 	const struct host_ops *host_ops;
@@ -125,6 +129,7 @@ struct plugin {
 	bool counts;	   /* blocks count their instructions and branches */
 	bool counts_asked; /* atomic: this has been requested */
 	bool ending;	   /* atomic: callbacks do nothing from now on */
+	u64 code_changes;  /* atomic: how often known code has changed */
 
 	struct qemu_slots *slots; /* of struct hot */
 

@@ -39,6 +39,11 @@ struct host_ops {
 	 * here and the next one begins.
 	 */
 	void (*tick)(struct vcpu *vcpu, u64 ip);
+	/*
+	 * With a code stream: from the block that begins at @ip on, code is not what it was. The
+	 * trace gets the time.
+	 */
+	void (*code_changed)(struct vcpu *vcpu, u64 ip);
 };
 
 struct guest_ops {

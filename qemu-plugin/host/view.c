@@ -164,6 +164,11 @@ int host_view_open(struct plugin *plugin)
 	/* Find errors before the guest starts. */
 	if (!find_stream(view, cpu_of(options, 0)))
 		return -1;
+	if (options->code) {
+		plugin->code = code_open(plugin, view->vm);
+		if (!plugin->code)
+			return -1;
+	}
 	plugin->host = view;
 	return 0;
 }
@@ -178,6 +183,8 @@ void host_view_close(struct plugin *plugin)
 		host_stream_close(stream);
 	}
 	view->streams = NULL;
+	if (plugin->code)
+		code_close(plugin->code);
 	if (view->settings.perf)
 		host_perf_close(view->settings.perf);
 }
@@ -263,6 +270,8 @@ int host_vcpu_open(struct vcpu *vcpu)
 	host->stream = find_stream(vcpu->plugin->host, cpu_of(options, vcpu->index));
 	if (!host->stream)
 		goto fail;
+	if (vcpu->plugin->code && code_vcpu_open(vcpu))
+		goto no_memory;
 	if (vcpu->plugin->rtit ? open_rtit(vcpu, host) : open_pt(vcpu, host))
 		goto fail;
 	host->slice = options->slice_us * 1000;
@@ -357,6 +366,21 @@ static void enter(struct vcpu *vcpu, u64 ip)
 		truth_begin(vcpu->truth, ip);
 }
 
+static void append(struct vcpu *vcpu)
+{
+	struct host_run *run = &vcpu->host->run;
+	struct code_run ran = { .vmcs = run->entry.vmx.vmcs,
+				.begin = run->begin.tsc,
+				.end = run->end.tsc };
+
+	if (vcpu->plugin->code)
+		code_flush(vcpu->plugin->code);
+	host_stream_append(vcpu->host->stream, run);
+	ran.moved = run->end.tsc - ran.end;
+	if (vcpu->plugin->code)
+		code_run(vcpu, &ran);
+}
+
 static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 {
 	struct host_vcpu *host = vcpu->host;
@@ -370,7 +394,7 @@ static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 		host_rtit_exit(&host->rtit, vcpu, ip);
 		/* After the exit, which may have a later time than any packet before it. */
 		clock_read(&vcpu->plugin->clock, &run->end);
-		host_stream_append(host->stream, run);
+		append(vcpu);
 		return;
 	}
 	clock_read(&vcpu->plugin->clock, &run->end);
@@ -383,7 +407,7 @@ static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 						     reason == EXIT_EXCEPTION_OR_NMI,
 					     .vector = reason == EXIT_EXCEPTION_OR_NMI ? 2 : 0,
 					     .ip = ip };
-	host_stream_append(host->stream, run);
+	append(vcpu);
 }
 
 static void tick(struct vcpu *vcpu, u64 ip)
@@ -408,8 +432,26 @@ static void tick(struct vcpu *vcpu, u64 ip)
 	vmpt_unit_time(&host->unit, &now);
 }
 
+/*
+ * A PSB+ here, with its TSC: time in other packets lags, and a decoder has to know which code was
+ * executed before the change and which after it. A direct jump leaves no other packet.
+ */
+static void code_changed(struct vcpu *vcpu, u64 ip)
+{
+	struct vmpt_unit *unit = &vcpu->host->unit;
+	struct vmpt_now now;
+
+	if (!vcpu->running || vcpu->plugin->rtit)
+		return;
+	clock_read(&vcpu->plugin->clock, &now);
+	vmpt_unit_time(unit, &now);
+	unit->psb_due = true;
+	vmpt_unit_jmp(unit, ip);
+}
+
 const struct host_ops host_view_ops = {
 	.enter = enter,
 	.exit = leave,
 	.tick = tick,
+	.code_changed = code_changed,
 };

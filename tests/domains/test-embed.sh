@@ -363,12 +363,15 @@ check 'trace: options of one' diff - "$one.options" <<-END
 	vm=$one
 	cpus=0
 	mode=600
+	code=$work/out,1/vm0.code
 END
 python3 - out,1/recording.json <<-'END'
 	import json, sys, time
 	doc = json.load(open(sys.argv[1]))
 	assert doc["format"] == 1 and doc["recorder"] == "vmpt domain trace", doc
 	assert doc["traces"] == [{"file": "cpu%d.pt" % i, "cpu": i} for i in range(3)], doc
+	assert [c["file"] for c in doc["code"]] == ["vm0.code", "vm1.code"], doc
+	assert [c["vm"] for c in doc["code"]] == ["on\u202ee", "two"], doc
 	assert doc["side_record"] == "vms.jsonl" and doc["end"] == {"stopped": False}, doc
 	assert doc["rates"]["tsc_khz"] == 1000000, doc
 	first, last = doc["clocks"][0], doc["clocks"][-1]
@@ -385,6 +388,7 @@ check 'trace: options of two' diff - two.options <<-END
 	vm=two
 	cpus=1:2:0
 	mode=600
+	code=$work/out,1/vm1.code
 END
 
 if whole; then
@@ -393,7 +397,7 @@ if whole; then
 	mkdir lib,1 && cp "$plugin" lib,1/vmpt-plugin.so
 	fails 1 'is not empty' -- "${trace[@]}" -o out,1 p=p.xml --set PLUGIN=x
 	domain trace "${set[@]}" --set 'PLUGIN=lib,1/vmpt-plugin.so' --force -o out,1 --host synthetic \
-		--cpus 7,3-4 --perf-data --json --mode=0640 \
+		--cpus 7,3-4 --perf-data --no-code --json --mode=0640 \
 		--set "p:FIRMWARE=$work/ends.bin" \
 		--set "PLUGIN=file=$work/lib,,1/vmpt-plugin.so,slice-us=5,host=none,vm=old,truth=a,,b" p=p.xml
 	check 'plugin of the XML' [ $rc = 0 ]
@@ -413,6 +417,9 @@ if whole; then
 		assert doc["command"] == "domain trace" and doc["directory"] == sys.argv[2] + "/out,1", doc
 		assert doc["vcpus"] == [{"vm": "p", "vcpu": 0, "cpu": 7, "vmcs": "0x71000",
 		                         "end": "shut down"}], doc
+		head = json.load(open("out,1/recording.json", encoding="utf-8"))
+		assert head["code"] == [{"file": "host.bin", "vm": None,
+		                         "address": "0xffffffffa0000000"}], head
 		assert doc["outputs"][0] == {"file": "cpu7.pt", "size": 3}, doc
 		assert [f["file"] for f in doc["outputs"]] == ["cpu7.pt", "recording.json", "vms.jsonl"], doc
 	END
@@ -461,7 +468,9 @@ domain "${trace[@]}" -o real one="$xml" two="$xml"
 check 'plugin: both domains end' [ $rc = 0 ]
 check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
 check "G6: the trace is its owner's" \
-	[ "$(find real -printf '%m\n' | sort | uniq -c | awk '{ print $1 ":" $2 }' | paste -sd ' ')" = '4:600 1:700' ]
+	[ "$(find real -printf '%m\n' | sort | uniq -c | awk '{ print $1 ":" $2 }' | paste -sd ' ')" = '6:600 1:700' ]
+check 'plugin: the code of each' [ "$(head -qc 7 real/vm0.code real/vm1.code)" = VMPTCODVMPTCOD ]
+check 'plugin: the code is listed' grep -q '"file": "vm1.code"' stdout
 check 'plugin: owners in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
 if whole; then
 	domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"

@@ -185,6 +185,15 @@ static bool state(struct truth_reader *r)
 	       word64(r, &now->eptp);
 }
 
+static bool time_is(struct truth_reader *r)
+{
+	struct truth_now *now = &r->now;
+
+	if (!word(r, &now->flags))
+		return fail(r, "ends within a record");
+	return word64(r, &now->tsc) && word64(r, &now->cr3);
+}
+
 static bool range(struct truth_reader *r)
 {
 	u32 n;
@@ -217,6 +226,9 @@ static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 	case TRUTH_RANGE:
 		item->kind = TRUTH_RUN_RANGE;
 		return range(r);
+	case TRUTH_TIME:
+		item->kind = TRUTH_RUN_TIME;
+		return time_is(r);
 	default:
 		return fail(r, "an unknown word");
 	}
@@ -365,6 +377,7 @@ static void cut(struct truth_reader *r, struct truth_item *item)
 		take_state(r);
 		return;
 	case TRUTH_RUN_RANGE:
+	case TRUTH_RUN_TIME:
 		return;
 	case TRUTH_RUN_BLOCK:
 		take_block(r, item);
@@ -410,7 +423,8 @@ bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
 	do {
 		if (!next(r, item))
 			return false;
-	} while (item->kind == TRUTH_RUN_STATE || item->kind == TRUTH_RUN_RANGE);
+	} while (item->kind == TRUTH_RUN_STATE || item->kind == TRUTH_RUN_RANGE ||
+		 item->kind == TRUTH_RUN_TIME);
 	return true;
 }
 

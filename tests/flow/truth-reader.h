@@ -28,7 +28,8 @@ enum truth_kind {
 	TRUTH_RUN_BEGIN,
 	TRUTH_RUN_END,
 	TRUTH_RUN_STATE, /* internal to the reader, not an item … */
-	TRUTH_RUN_RANGE, /* … as is this */
+	TRUTH_RUN_RANGE, /* … as are these */
+	TRUTH_RUN_TIME,
 	TRUTH_END_OF_FILE,
 };
 
@@ -39,10 +40,11 @@ struct truth_item {
 	u64 from, to; /* of an event; BEGIN and END have @from */
 };
 
-/* The last STATE. */
+/* The last STATE, or of TIME flags, tsc and cr3. */
 struct truth_now {
 	u32 flags; /* TRUTH_CPL … */
 	u64 ip, ctl, cr3, eptp;
+	u64 tsc;
 };
 
 #define TRUTH_BUFFER 65536 /* words */

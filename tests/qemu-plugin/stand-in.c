@@ -150,6 +150,12 @@ bool qemu_read_linear(struct qemu_regs *regs, u64 addr, void *buf, size_t len)
 	return true;
 }
 
+bool qemu_translate(u64 linear, u64 *physical)
+{
+	*physical = linear & 0xffffffffff;
+	return true;
+}
+
 void qemu_go_to(u64 pc)
 {
 	ck_abort_msg("unexpected jump to %#llx", (unsigned long long)pc);
