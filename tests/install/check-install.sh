@@ -214,7 +214,7 @@ echo '#define THEIRS 42' | tee theirs/arch/output.h >theirs/arch/pt-regs.h
 } >theirs/names.c
 check 'internal names are found' [ "$(wc -l <theirs/names.c)" -gt 50 ]
 whole=('-Wl,--whole-archive' "$libdir/libvmpt.a" "$libdir/libvmpt-model.a" "$libdir/libvmpt-decode.a"
-	"$libdir/libvmpt-arch.a" '-Wl,--no-whole-archive')
+	"$libdir/libvmpt-arch.a" '-Wl,--no-whole-archive' -lZydis) # which pkg-config leaves out, docs/building.md
 theirs=(theirs/names.c "$VMPT_ROOT"/examples/vmm/{cpu,main,vmm}.c)
 works theirs/vmm $VMPT_CC -fno-builtin -I theirs $cflags "${theirs[@]}" $(tell --libs vmpt vmpt-model vmpt-arch)
 works theirs/vmm-whole $VMPT_CC -fno-builtin -I theirs $cflags "${theirs[@]}" "${whole[@]}" \
