@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/vmpt-flow.h on any packets and any code: results add up, and every way to decode gives the
- * same. The input's first byte chooses options, the second how much of the rest is code, at 0x400000
- * in every address space; what remains is the stream.
+ * decoder/vmpt-flow.h on any packets and any code: results add up, and every way to decode gives
+ * the same. The input's first byte chooses options, the second how much of the rest is code, at
+ * 0x400000 in every address space; what remains is the stream.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,8 @@ static void run(struct sum *sum, const struct vmpt_stream *stream, struct vmpt_c
 	CHECK(!vmpt_flow_open(&flow, stream, code, options));
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0) {
 		if (batch.kind == VMPT_FLOW_GAP)
-			sum->gaps = vmpt_mix64(sum->gaps ^ batch.offset ^ batch.ip << 1) + batch.reason;
+			sum->gaps =
+				vmpt_mix64(sum->gaps ^ batch.offset ^ batch.ip << 1) + batch.reason;
 		for (i = 0; i < batch.count; i++) {
 			vmpt_flow_block(flow, batch.blocks[i], &block);
 			instructions += i + 1 == batch.count ? batch.last : block.instructions;
@@ -74,7 +75,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	const u8 none = VMPT_FLOW_NO_MEMO | VMPT_FLOW_NO_RAW_MEMO | VMPT_FLOW_NO_PSB_MEMO;
 	struct vmpt_options trace = { 0 };
-	struct vmpt_flow_options plain = { .trace = &trace, .off = none, .hash = true, .blocks = true };
+	struct vmpt_flow_options plain = {
+		.trace = &trace, .off = none, .hash = true, .blocks = true
+	};
 	struct vmpt_flow_options other = { .trace = &trace, .hash = true, .no_packet_max = 1000 };
 	struct vmpt_stream stream = { .cpu = -1, .tid = -1 };
 	struct vmpt_code *code;
