@@ -162,8 +162,11 @@ struct vmpt_flow_counts {
  * (docs/flow.md). */
 void vmpt_flow_total(struct vmpt_flow *flow, struct vmpt_flow_counts *counts, u64 *hash);
 
-/* Address spaces, in the order in which they were first entered. Their counts are 0 where memory
- * ran out for them. */
+/*
+ * Address spaces, in the order in which they were first entered. Where code changes, one comes
+ * again in each epoch (docs/flow.md): the caller adds up those that are equal. Their counts are 0
+ * where memory ran out for them.
+ */
 u32 vmpt_flow_spaces(const struct vmpt_flow *flow);
 void vmpt_flow_space(struct vmpt_flow *flow, u32 i, struct vmpt_space *space,
 		     struct vmpt_flow_counts *counts);
