@@ -221,6 +221,10 @@ done
 check 'vmm runs' ./shared/vmm
 check 'vmm runs, static' ./static/vmm
 cp shared/tiny-vmm shared/kvm-user cxx
+# Numbers of seconds that are none would be waited for without end.
+for seconds in 0 -1 abc 1x ''; do
+	check "follow: '$seconds' seconds" grep -q '^usage: ' <(timeout 10 ./shared/follow /dev/null "$seconds" 2>&1)
+done
 for way in shared static cxx; do
 	rc=0
 	"$VMPT_ROOT/tests/examples/check-examples.py" --page "$VMPT_ROOT/examples/README.md" $way \
