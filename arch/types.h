@@ -45,7 +45,9 @@ typedef int64_t s64;
 #define VMPT_ABI_VERSION	1
 #define VMPT_ABI_ADD(abi, type) ((abi)*0x100000001b3ULL ^ sizeof(type))
 #define VMPT_ABI2(a, b)		VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI_VERSION, a), b)
-#define VMPT_ABI4(a, b, c, d)	VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI2(a, b), c), d)
+#define VMPT_ABI4(a, b, c, d)	VMPT_ABI_ADD4(VMPT_ABI_VERSION, a, b, c, d)
+#define VMPT_ABI_ADD4(abi, a, b, c, d) \
+	VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI_ADD(abi, a), b), c), d)
 
 /* Elements of an array. */
 #define VMPT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

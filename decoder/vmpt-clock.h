@@ -138,37 +138,6 @@ struct vmpt_given {
 	u8 source;
 };
 
-/* ---- one stream ---- */
-
-/* A TSC packet of a guest, and its host time by MTC, CYC and CTC alone. */
-struct vmpt_tsc_pair {
-	u64 vmcs;  /* of the owner; VMPT_OWNER_VM only */
-	u64 guest; /* as in the packet, 56 bits */
-	struct vmpt_time host;
-	u64 offset; /* of the packet in its stream */
-	u32 stream; /* the stream's index, filled by vmpt_clocks */
-};
-
-/*
- * Find the map of a VMCS at about host time @near; NULL: not known. Only .map and .offset_error of
- * the epoch are used. While no host time is known @near is VMPT_TIME_NONE: return the first one.
- */
-typedef const struct vmpt_epoch *vmpt_map_find(void *opaque, u64 vmcs, u64 near);
-
-/* What a clock of one stream is made of. */
-struct vmpt_clock_options {
-	struct vmpt_rates rates;
-	vmpt_map_find *map; /* NULL: no map is known; guests' TSC packets then give no time */
-	void *map_opaque;
-	/*
-	 * Called for each TSC packet of a VM whose host time is known without it, in order; .late
-	 * may be open. At the latest, called at the next TSC packet. May be NULL.
-	 */
-	void (*pair)(void *opaque, const struct vmpt_tsc_pair *pair);
-	void *pair_opaque;
-	u64 near_tsc; /* approximate host TSC of the stream, for bits 63:56; 0: those are 0 */
-};
-
 /* Counts of packets and events that a clock has seen. */
 struct vmpt_clock_counts {
 	u64 tscs, guest_tscs;
@@ -191,13 +160,18 @@ struct vmpt_clocks_options {
 	/* In any order; owned by the caller, must outlive the clocks. */
 	const struct vmpt_given *given;
 	size_t given_count;
-	u64 near_tsc; /* as in struct vmpt_clock_options */
+	u64 near_tsc; /* approximate host TSC of the trace, for bits 63:56; 0: those are 0 */
 };
 
 /* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_CLOCK_ABI                                                                           \
-	VMPT_ABI4(struct vmpt_clocks_options, struct vmpt_timed_batch, struct vmpt_clock_counts, \
-		  struct vmpt_epoch)
+#define VMPT_CLOCK_ABI                                                                            \
+	VMPT_ABI_ADD(                                                                             \
+		VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_clocks_options,                   \
+						    struct vmpt_timed_batch,                      \
+						    struct vmpt_clock_counts, struct vmpt_epoch), \
+					  struct vmpt_given),                                     \
+			     struct vmpt_given_wrong),                                            \
+		struct vmpt_rates_wrong)
 
 /*
  * Walk all @count @streams once and determine rates, pairs and epochs. The streams and the trace

@@ -92,10 +92,16 @@ struct vmpt_diag {
 struct vmpt_trace;
 
 /* The number that the calls below compare with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_DECODE_ABI                                                                    \
-	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_stream, struct vmpt_batch, struct vmpt_options, \
-			       struct vmpt_slice),                                         \
-		     struct vmpt_trace_info)
+#define VMPT_DECODE_ABI                                                                        \
+	VMPT_ABI_ADD4(                                                                         \
+		VMPT_ABI_ADD4(VMPT_ABI_ADD4(VMPT_ABI4(struct vmpt_stream, struct vmpt_batch,   \
+						      struct vmpt_options, struct vmpt_slice), \
+					    struct vmpt_trace_info, struct vmpt_diag,          \
+					    struct vmpt_gap, struct vmpt_extent),              \
+			      struct vmpt_run, struct vmpt_run_effect, struct vmpt_run_report, \
+			      struct vmpt_vms_found),                                          \
+		struct vmpt_item, struct vmpt_packet, struct vmpt_pt_packet,                   \
+		struct vmpt_rtit_packet)
 
 /* CPUs and threads of a perf.data; Linux has at most 8,192 CPUs. What has more is incomplete. */
 #define VMPT_PERF_STREAMS 8192u

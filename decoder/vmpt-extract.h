@@ -113,7 +113,9 @@ struct vmpt_extract_ops {
 };
 
 /* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_EXTRACT_ABI VMPT_ABI2(struct vmpt_extract_options, struct vmpt_extracted)
+#define VMPT_EXTRACT_ABI                                                            \
+	VMPT_ABI_ADD(VMPT_ABI2(struct vmpt_extract_options, struct vmpt_extracted), \
+		     struct vmpt_extract_ops)
 
 /*
  * Split @stream; @options may be NULL, @opaque is passed to @ops. Returns 0; -VMPT_E_NOMEM,

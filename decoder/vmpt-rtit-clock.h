@@ -68,8 +68,16 @@ struct vmpt_rtit_clock {
 	bool whole_counts; /* payloads of CYCs may be exact (no E6) */
 };
 
-/* @tsc_ratio: TSC ticks per bus clock (the guaranteed ratio); 0: not known, measure it. */
-void vmpt_rtit_clock_init(struct vmpt_rtit_clock *clock, u32 tsc_ratio);
+/* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
+#define VMPT_RTIT_CLOCK_ABI VMPT_ABI2(struct vmpt_rtit_clock, struct vmpt_packet)
+
+/*
+ * @tsc_ratio: TSC ticks per bus clock (the guaranteed ratio); 0: not known, measure it. 0 or
+ * -VMPT_E_VERSION.
+ */
+int vmpt_rtit_clock_init_abi(struct vmpt_rtit_clock *clock, u32 tsc_ratio, u64 abi);
+#define vmpt_rtit_clock_init(clock, tsc_ratio) \
+	vmpt_rtit_clock_init_abi(clock, tsc_ratio, VMPT_RTIT_CLOCK_ABI)
 
 /* Feed the stream's next packet, in order; CYC items too. Those marked VMPT_RTIT_AUX_IGNORE are
  * ignored (E7). Nonzero payloads of CYCs are one too low (E6): 1 is added to each. */

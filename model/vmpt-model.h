@@ -159,9 +159,14 @@ struct vmpt_unit {
 };
 
 /* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_UNIT_ABI                                                          \
-	VMPT_ABI4(struct vmpt_unit, struct vmpt_unit_config, struct vmpt_sink, \
-		  struct vmpt_unit_options)
+#define VMPT_UNIT_ABI                                                                             \
+	VMPT_ABI_ADD(                                                                             \
+		VMPT_ABI_ADD(VMPT_ABI_ADD4(VMPT_ABI4(struct vmpt_unit, struct vmpt_unit_config,   \
+						     struct vmpt_sink, struct vmpt_unit_options), \
+					   struct vmpt_far, struct vmpt_unit_item,                \
+					   struct vmpt_unit_entry, struct vmpt_unit_exit),        \
+			     struct vmpt_unit_rest),                                              \
+		struct vmpt_output_memory)
 
 /*
  * The state after a cold reset, in real mode (mode all 0). -VMPT_E_INVAL: neither or both of

@@ -126,9 +126,10 @@ struct vmpt_rtit_unit {
 };
 
 /* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_RTIT_UNIT_ABI                                                                    \
-	VMPT_ABI4(struct vmpt_rtit_unit, struct vmpt_rtit_unit_config, struct vmpt_rtit_sink, \
-		  struct vmpt_rtit_unit_options)
+#define VMPT_RTIT_UNIT_ABI                                                            \
+	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_rtit_unit, struct vmpt_rtit_unit_config,   \
+			       struct vmpt_rtit_sink, struct vmpt_rtit_unit_options), \
+		     struct vmpt_rtit_far)
 
 /* The state after RESET, in real mode (mode all 0). -VMPT_E_INVAL: no sink, late > 4. @config is
  * copied, the sink is owned by the caller. */

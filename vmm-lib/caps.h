@@ -75,9 +75,10 @@ const char *vmpt_policy_note(const struct vmpt_caps *host, const struct vmpt_pol
 			     unsigned int index);
 
 /* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_CAPS_ABI                                                           \
-	VMPT_ABI4(struct vmpt_caps, struct vmpt_cpu_reader, struct vmpt_policy, \
-		  struct vmpt_baseline)
+#define VMPT_CAPS_ABI                                                                        \
+	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_caps, struct vmpt_cpu_reader, struct vmpt_policy, \
+			       struct vmpt_baseline),                                        \
+		     struct vmpt_refusal)
 
 /*
  * Read a processor: CPUID 1, 7, 14H.0 and 14H.1, 15H, 80000008H; IA32_VMX_MISC and the VMX

@@ -192,9 +192,11 @@ struct vmpt_rtit_vcpu {
 };
 
 /* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_RTIT_VCPU_ABI                                                              \
-	VMPT_ABI4(struct vmpt_rtit_vcpu, struct vmpt_rtit_config, struct vmpt_rtit_ops, \
-		  struct vmpt_rtit_signature)
+#define VMPT_RTIT_VCPU_ABI                                                                     \
+	VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_rtit_vcpu, struct vmpt_rtit_config,    \
+					    struct vmpt_rtit_ops, struct vmpt_rtit_signature), \
+				  struct vmpt_rtit_cr_write),                                  \
+		     struct vmpt_rtit_record)
 
 /*
  * After RESET. -VMPT_E_INVAL: a callback is missing, a bounce buffer is not as described, or

@@ -293,8 +293,15 @@ struct vmpt_vcpu {
 };
 
 /* The number that the call below compares with the library's: see VMPT_ABI_VERSION. */
-#define VMPT_VCPU_ABI \
-	VMPT_ABI4(struct vmpt_vcpu, struct vmpt_config, struct vmpt_ops, struct vmpt_caps)
+#define VMPT_VCPU_ABI                                                                              \
+	VMPT_ABI_ADD(                                                                              \
+		VMPT_ABI_ADD4(VMPT_ABI_ADD4(VMPT_ABI4(struct vmpt_vcpu, struct vmpt_config,        \
+						      struct vmpt_ops, struct vmpt_caps),          \
+					    struct vmpt_refusal, struct vmpt_msr_entry,            \
+					    struct vmpt_msr_lists, struct vmpt_shadow_memory),     \
+			      struct vmpt_cr3_write, struct vmpt_tsc_change, struct vmpt_position, \
+			      struct vmpt_vmx_plan),                                               \
+		struct vmpt_record)
 
 /*
  * Initialize a vCPU as after a cold reset. Checks its arguments: -VMPT_E_CAPS if the host cannot

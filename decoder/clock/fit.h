@@ -8,7 +8,7 @@
 #define VMPT_DECODER_CLOCK_FIT_H
 
 #include "arch/error.h"
-#include "decoder/vmpt-clock.h"
+#include "decoder/clock/state.h"
 
 /* A pair, with its run and weight. */
 struct vmpt_fit_pair {

@@ -9,6 +9,35 @@
 
 #include "decoder/vmpt-clock.h"
 
+/* A TSC packet of a guest, and its host time by MTC, CYC and CTC alone. */
+struct vmpt_tsc_pair {
+	u64 vmcs;  /* of the owner; VMPT_OWNER_VM only */
+	u64 guest; /* as in the packet, 56 bits */
+	struct vmpt_time host;
+	u64 offset; /* of the packet in its stream */
+	u32 stream; /* the stream's index, filled by vmpt_clocks */
+};
+
+/*
+ * Find the map of a VMCS at about host time @near; NULL: not known. Only .map and .offset_error of
+ * the epoch are used. While no host time is known @near is VMPT_TIME_NONE: return the first one.
+ */
+typedef const struct vmpt_epoch *vmpt_map_find(void *opaque, u64 vmcs, u64 near);
+
+/* What a clock of one stream is made of. */
+struct vmpt_clock_options {
+	struct vmpt_rates rates;
+	vmpt_map_find *map; /* NULL: no map is known; guests' TSC packets then give no time */
+	void *map_opaque;
+	/*
+	 * Called for each TSC packet of a VM whose host time is known without it, in order; .late
+	 * may be open. At the latest, called at the next TSC packet. May be NULL.
+	 */
+	void (*pair)(void *opaque, const struct vmpt_tsc_pair *pair);
+	void *pair_opaque;
+	u64 near_tsc; /* approximate host TSC of the stream, for bits 63:56; 0: those are 0 */
+};
+
 /*
  * The relation of crystal clock and TSC: the tick at which MTC number @mtc was due is in [edge +
  * rem / den, + slack].

@@ -17,8 +17,10 @@
 
 enum { OFF, ON, MAYBE };
 
-void vmpt_rtit_clock_init(struct vmpt_rtit_clock *clock, u32 tsc_ratio)
+int vmpt_rtit_clock_init_abi(struct vmpt_rtit_clock *clock, u32 tsc_ratio, u64 abi)
 {
+	if (abi != VMPT_RTIT_CLOCK_ABI)
+		return -VMPT_E_VERSION;
 	*clock = (struct vmpt_rtit_clock){
 		.error = NONE,
 		.window = NONE,
@@ -29,6 +31,7 @@ void vmpt_rtit_clock_init(struct vmpt_rtit_clock *clock, u32 tsc_ratio)
 		.on = MAYBE,
 		.restarted = true,
 	};
+	return 0;
 }
 
 static u64 min_u64(u64 a, u64 b)

@@ -100,9 +100,11 @@ int main(int argc, char **argv)
 {
 	struct vmpt_decoder *dec;
 	struct sigaction action;
+	char *end = NULL;
+	long seconds = argc > 2 ? strtol(argv[2], &end, 10) : 0;
 	int fd, err;
 
-	if (argc < 2 || argc > 3) {
+	if (argc < 2 || argc > 3 || (end && (*end || seconds < 1 || seconds > 1000000))) {
 		fprintf(stderr, "usage: %s FILE.pt|- [SECONDS]\n", argv[0]);
 		return 2;
 	}
@@ -117,7 +119,7 @@ int main(int argc, char **argv)
 	}
 	err = vmpt_decoder_open_parts(&dec, NULL);
 	if (!err) {
-		err = follow(fd, dec, argc > 2 ? 1000 * atol(argv[2]) : 0, fd == STDIN_FILENO);
+		err = follow(fd, dec, 1000 * seconds, fd == STDIN_FILENO);
 		vmpt_decoder_close(dec);
 	}
 	if (err)

@@ -64,17 +64,19 @@ static int start(struct host *h, struct vmpt_caps *guest, bool choose)
 	err = pt_host(&h->kvm, cpuid, &h->caps);
 	if (!err && choose && vmpt_caps_offer(&h->caps, &vmpt_policy_all, guest, &why)) {
 		printf("no PT for guests: %s: %s\n", why.field, why.rule);
-		err = -1;
+		err = 1;
 	}
 	if (!err && choose && !guest->cpuid.present) {
 		printf("this KVM offers no PT to guests\n");
-		err = -1;
+		err = 1;
 	}
 	if (!err)
 		err = pt_set_cpuid(cpuid, guest);
 	if (!err)
 		err = h->vcpu.ioctl(h->vcpu.opaque, KVM_SET_CPUID2, cpuid);
 	free(cpuid);
+	if (err < 0)
+		fprintf(stderr, "the guest's CPUID cannot be chosen or set\n");
 	return err;
 }
 
@@ -133,9 +135,10 @@ int main(int argc, char **argv)
 		return 1;
 	if (path ? open_kvm(&other, path) : open_model(&other, 2))
 		return 1;
-	if (start(&source, &guest, true) || trace(&source) ||
-	    pt_save(&source.kvm, &source.vcpu, &guest, &state)) {
-		fprintf(stderr, "the guest's PT cannot be set up or saved\n");
+	if (start(&source, &guest, true))
+		return 1;
+	if (trace(&source) || pt_save(&source.kvm, &source.vcpu, &guest, &state)) {
+		fprintf(stderr, "the guest's MSRs cannot be set or saved\n");
 		return 1;
 	}
 	printf("source: %u MSRs saved, the last is %x: %llx\n", state.count,

@@ -52,4 +52,7 @@ def main(words):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except vmpt.Error as error:
+        sys.exit(f"{sys.argv[0]}: {error}")

@@ -34,3 +34,9 @@ __all__ = [
 ]
 __all__ += _enums.__all__
 __all__ += _structs.__all__
+
+# vmpt.Error, not vmpt._handle.Error, in tracebacks and help().
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__
+del _name

@@ -111,6 +111,9 @@ class VmNames(Sequence[VmName]):
             handle.close()
         self._keys = [(name.vmcs, name.start) for name in self._names]
 
+    def __repr__(self) -> str:
+        return f"<vmpt.VmNames: {self._names!r}>"
+
     def __len__(self) -> int:
         return len(self._names)
 

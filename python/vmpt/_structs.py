@@ -56,7 +56,8 @@ class Time(NamedTuple):
     late: int | None
 
     def __repr__(self) -> str:
-        return f"Time({self.tsc:#x}, -{self.early}, +{self.late})"
+        early, late = ("?" if bound is None else bound for bound in (self.early, self.late))
+        return f"Time({self.tsc:#x}, -{early}, +{late})"
 
 
 def time(c: Any) -> Time | None:

@@ -110,7 +110,7 @@ class Stream:
     def decode(self, clocks: Clocks | None = None) -> Decoder:
         """Open a decoder: packets, one by one or as arrays. With @clocks they have their times."""
         return Decoder(self._trace._handle, self._c, self.index, self._trace._options,
-                       self._trace._own(clocks) if clocks else None)
+                       self._trace._own(clocks) if clocks is not None else None)
 
     def slices(self) -> Splitter:
         """Open a splitter: who owns which bytes."""
@@ -215,6 +215,8 @@ class Trace(Closing):
         diag = ffi.new("struct vmpt_diag *")
         out = ffi.new("struct vmpt_trace **")
         for path in paths:
+            if isinstance(path, tuple) and len(path) != 2:
+                raise TypeError("a file is a path, or a tuple of path and CPU")
             path, cpu = path if isinstance(path, tuple) else (path, -1)
             name = os.fsencode(path)
             if b"\0" in name:
@@ -225,18 +227,19 @@ class Trace(Closing):
                 err = lib.vmpt_trace_add_raw(out[0], name, cpu, diag)
             text = ffi.string(diag.text).decode(errors="backslashreplace")
             if err:
-                if out[0]:
-                    lib.vmpt_trace_close(out[0])
                 self._handle.close()
                 raise Error(ErrorCode(-err), text or text_of(err), diag.offset, os.fsdecode(path))
             self.warning = self.warning or text
-        self._handle.open(0, out[0])
+            self._handle.open(0, out[0])
 
     def __repr__(self) -> str:
         closed = ", closed" if self.closed else ""
-        return f"<vmpt.Trace: {self.info.format.name}, {len(self.streams)} streams{closed}>"
+        n = len(self.streams)
+        return f"<vmpt.Trace: {self.info.format.name}, {n} stream{'s' * (n != 1)}{closed}>"
 
     def _own(self, clocks: Clocks) -> Handle:
+        if not isinstance(clocks, Clocks):
+            raise TypeError(f"clocks are needed, not {type(clocks).__name__}: Trace.clocks()")
         if clocks._trace is not self._handle:
             raise ValueError("the clocks are of another trace")
         return clocks._handle
@@ -265,7 +268,7 @@ class Trace(Closing):
 
     def timeline(self, clocks: Clocks | None = None) -> Timeline:
         """Open the time line: what ran when, on all CPUs. Without @clocks it finds its own."""
-        own = clocks or self.clocks()
+        own = self.clocks() if clocks is None else clocks
         with Use(self._handle) as trace:
             events, count = self._events(trace)
             return Timeline(self._handle, self._own(own), self._array, len(self._c), self._options, events, count)

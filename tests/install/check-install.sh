@@ -88,6 +88,7 @@ cat >newer.c <<'END'
 #include <vmpt/model-rtit.h>
 #include <vmpt/model.h>
 #include <vmpt/parts.h>
+#include <vmpt/rtit-clock.h>
 #include <vmpt/rtit.h>
 #include <vmpt/timeline.h>
 #include <vmpt/vmpt.h>
@@ -109,6 +110,7 @@ int main(void)
 	static struct vmpt_rtit_vcpu rtit_vcpu;
 	static struct vmpt_unit unit;
 	static struct vmpt_rtit_unit rtit_unit;
+	static struct vmpt_rtit_clock rtit_clock;
 	struct vmpt_trace *trace = (void *)&vcpu;
 	struct vmpt_decoder *dec = (void *)&vcpu;
 	struct vmpt_clocks *clocks = (void *)&vcpu;
@@ -139,6 +141,7 @@ int main(void)
 	REFUSED(vmpt_image_make(&image, NULL, NULL));
 	REFUSED(vmpt_code_new(&code));
 	REFUSED(vmpt_flow_open(&flow, NULL, NULL, NULL));
+	REFUSED(vmpt_rtit_clock_init(&rtit_clock, 0));
 	return wrong || image != (void *)&vcpu || code != (void *)&vcpu || flow != (void *)&vcpu ||
 	       memcmp(&vcpu, &zero, sizeof(vcpu)) || trace != (void *)&vcpu ||
 	       dec != (void *)&vcpu || clocks != (void *)&vcpu || names != (void *)&vcpu ||
@@ -161,6 +164,29 @@ done
 sed -n 's/^\t\(vmpt_[a-z0-9_]*\)_abi;$/\1/p' "$VMPT_ROOT"/{vmm-lib,model,decoder}/exports.map | sort >versioned
 sed -n 's/.*REFUSED(\(vmpt_[a-z0-9_]*\)(.*/\1/p' newer.c | sort >refused
 check 'all that have a version' diff versioned refused
+# Each struct alone: a larger one changes a number. Not so what no shared library sees: the tables of arch/,
+# and the cursor of an inline function.
+{
+	cat <(sed -n '/^#include <vmpt/p' newer.c)
+	echo 'const unsigned long long numbers[] = {'
+	cat "$dest"/usr/local/include/vmpt/*.h | sed -n 's/^#define \(VMPT_[A-Z_]*_ABI\)\b.*/\t\1,/p'
+	echo '};'
+} >numbers.c
+$VMPT_CC -std=c11 -E -P $cflags numbers.c >numbers.i
+numbers()
+{
+	$VMPT_CC -w -x cpp-output -S -o - -
+}
+numbers <numbers.i >numbers.same
+structs=$(sed -n 's/^struct \(vmpt_[a-z0-9_]*\) {$/\1/p' numbers.i)
+check 'structs are found' [ "$(echo "$structs" | wc -l)" -gt 90 ]
+for struct in $structs; do
+	case $struct in
+	vmpt_cursor | vmpt_*_desc | vmpt_*_field | vmpt_rtit_last_lip) continue ;;
+	esac
+	sed "s/^struct $struct {\$/& u64 newer;/" numbers.i | numbers >numbers.larger
+	check "a larger $struct shows" not cmp -s numbers.same numbers.larger
+done
 
 # Names: all of the archives with the prefix; of the shared libraries those that exports.map lists, each
 # of which a public header declares.
@@ -212,6 +238,10 @@ done
 check 'vmm runs' ./shared/vmm
 check 'vmm runs, static' ./static/vmm
 cp shared/tiny-vmm shared/kvm-user cxx
+# Numbers of seconds that are none would be waited for without end.
+for seconds in 0 -1 abc 1x ''; do
+	check "follow: '$seconds' seconds" grep -q '^usage: ' <(timeout 10 ./shared/follow /dev/null "$seconds" 2>&1)
+done
 for way in shared static cxx; do
 	rc=0
 	"$VMPT_ROOT/tests/examples/check-examples.py" --page "$VMPT_ROOT/examples/README.md" $way \

@@ -37,6 +37,10 @@ class Docs(unittest.TestCase):
             want[key] = want.get(key, 0) + row["count"]
         self.assertTrue(want)
         self.assertEqual(counts, want)
+        bad = subprocess.run([sys.executable, os.path.join(ROOT, "examples/python/exits.py"), "/nonexistent"],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual(bad.returncode, 1)
+        self.assertRegex(bad.stderr, r"\A\S+: /nonexistent: .*\n\Z")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 command's JSON, which is made by the same library on another way."""
 import io
 import os
+import pickle
 import random
 import re
 import subprocess
@@ -153,6 +154,22 @@ class Opening(unittest.TestCase):
             vmpt.open(demo.files[0], threads=-1)
         with self.assertRaises(ValueError):
             vmpt.open(demo.files[0], guest_only=7)
+        with self.assertRaisesRegex(TypeError, "a path, or a tuple"):
+            vmpt.open((demo.files[0], 0, 1))
+
+    def test_types(self):
+        """What is not clocks is a TypeError; classes are those of vmpt, and packets can be pickled."""
+        with vmpt.open(demo.files[0]) as trace:
+            self.assertEqual(repr(trace), "<vmpt.Trace: RAW, 1 stream>")
+            for call in trace.streams[0].decode, trace.timeline, trace.names:
+                with self.assertRaisesRegex(TypeError, "clocks are needed, not int"):
+                    call(0)
+            packet = next(trace.streams[0].decode())
+        self.assertEqual(pickle.loads(pickle.dumps(packet)), packet)
+        for name in vmpt.__all__:
+            if isinstance(getattr(vmpt, name), type):
+                self.assertEqual(getattr(vmpt, name).__module__, "vmpt", name)
+        self.assertEqual(repr(vmpt.Time(16, 2, None)), "Time(0x10, -2, +?)")
 
     def test_damaged(self):
         with open(os.path.join(CORPUS, "file-0"), "rb") as file:
