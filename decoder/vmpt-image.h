@@ -118,10 +118,11 @@ struct vmpt_image_counts {
 struct vmpt_image;
 
 /* The interface of this header: see VMPT_ABI_VERSION. */
-#define VMPT_IMAGE_ABI                                                                         \
-	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_page, struct vmpt_space, struct vmpt_image_options, \
-			       struct vmpt_image_info),                                        \
-		     struct vmpt_image_counts)
+#define VMPT_IMAGE_ABI                                                                \
+	VMPT_ABI_ADD4(VMPT_ABI4(struct vmpt_ram_range, struct vmpt_image_source,      \
+				struct vmpt_image_info, struct vmpt_diag),            \
+		      struct vmpt_page, struct vmpt_space, struct vmpt_image_options, \
+		      struct vmpt_image_counts)
 
 /*
  * Open the image at @path; @options may be NULL. Returns 0, or a negative error with @diag filled
