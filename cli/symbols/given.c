@@ -243,10 +243,11 @@ int code_sources_open(struct cli *cli, const struct cli_strings *list, struct co
 	int code = add_all(cli, files, "--code", list, CODE_SOURCE);
 	size_t i;
 
-	if (!code)
-		code = add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_SOURCE);
+	/* What ran, as it was at the time, before what may have been changed since. */
 	for (i = 0; i < json_array_size(recorded) && !code; i++)
 		code = add_recorded(cli, files, json_array_get(recorded, i));
+	if (!code)
+		code = add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_SOURCE);
 	return code;
 }
 

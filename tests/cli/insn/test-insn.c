@@ -478,6 +478,39 @@ START_TEST(halves_by_time)
 }
 END_TEST
 
+/*
+ * A host at 0x1000, and a jump there: "psb exec:64 pip:1000 fup:1000 psbend", TIP (SDM 3 33.4.2).
+ * The code that the recording lists comes before what images/ has: two instructions, and one more
+ * up to the branch whose packet is missing.
+ */
+START_TEST(recorded_code_comes_first)
+{
+	static const u8 trace[] =
+		"\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82"
+		"\x99\x01\x02\x43\x80\x00\x00\x00\x00\x00\x7d\x00\x10\x00\x00\x00\x00"
+		"\x02\x23\x6d\x00\x10\x00\x00\x00\x00";
+	static const u8 ran[] = { 0x90, 0xff, 0xe0 }, now[] = { 0xc3 };
+	static const char head[] =
+		"{\"format\":1,\"traces\":[{\"file\":\"x.pt\",\"cpu\":0}],"
+		"\"code\":[{\"file\":\"ran.bin\",\"vm\":null,\"address\":\"0x1000\"}]}";
+	json_t *doc;
+
+	ck_assert_int_eq(mkdir("rec", 0700) | mkdir("rec/images", 0700), 0);
+	write_file("rec/x.pt", trace, sizeof(trace) - 1);
+	write_file("rec/ran.bin", ran, sizeof(ran));
+	write_file("rec/images/now@0x1000", now, sizeof(now));
+	write_file("rec/recording.json", head, sizeof(head) - 1);
+	doc = run_json(vmpt("insn --json -q rec"));
+	ck_assert_uint_eq(json_u64(doc, "total/instructions"), 3);
+	ck_assert_uint_eq(json_u64(doc, "total/branches"), 1);
+	json_decref(doc);
+	ck_assert_int_eq(unlink("rec/ran.bin"), 0);
+	doc = run_json(vmpt("insn --json -q rec"));
+	ck_assert_uint_eq(json_u64(doc, "total/instructions"), 1);
+	json_decref(doc);
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *suite = suite_create("cli/insn");
@@ -496,6 +529,7 @@ TEST_SUITE()
 	tcase_add_test(c, lists_are_what_is_counted);
 	tcase_add_test(c, filters);
 	tcase_add_test(c, halves_by_time);
+	tcase_add_test(c, recorded_code_comes_first);
 	suite_add_tcase(suite, c);
 	return suite;
 }
