@@ -37,7 +37,7 @@ struct vmpt_flow_options {
 	const struct vmpt_options *trace;
 	/*
 	 * Bytes for tables, per thread; 0: 64 MiB. Where they are not enough the tables are thrown
-	 * away and made anew: slower, with the same result. Not in it: images, and what is
+	 * away and rebuilt: slower, with the same result. Not in it: images, and what is
 	 * returned: a few tens of bytes for each block and address space, and each 16 KiB of the
 	 * trace.
 	 */

@@ -116,7 +116,7 @@ static const char *place(struct cli *cli, const struct insn_gap *g, char buf[128
 	return buf;
 }
 
-static void tell_image(struct cli *cli, const struct insn_image *im)
+static void warn_image(struct cli *cli, const struct insn_image *im)
 {
 	struct vmpt_image_counts c;
 
@@ -135,7 +135,7 @@ static void tell_image(struct cli *cli, const struct insn_image *im)
 		cli_warn(cli, "%s: it was not needed", im->given->path);
 }
 
-void insn_code_tell(struct cli *cli)
+void insn_code_warn(struct cli *cli)
 {
 	const struct insn *d = cli->data;
 	const struct vmpt_flow_counts *c = &d->total.counts;
@@ -153,7 +153,7 @@ void insn_code_tell(struct cli *cli)
 		return;
 	}
 	for (i = 0; i < d->code.count; i++)
-		tell_image(cli, &d->code.image[i]);
+		warn_image(cli, &d->code.image[i]);
 	if (misfits && misfits >= c->instructions / MISFITS)
 		cli_warn(cli,
 			 "the code does not fit the trace (gaps: %s, the first at %s): it is of "

@@ -109,7 +109,7 @@ static int follow(struct cli *cli)
 		return CLI_FAILED;
 	}
 	if (!d->head || d->listed < d->head)
-		insn_code_tell(cli);
+		insn_code_warn(cli);
 	if (cli->json)
 		insn_json(cli);
 	else if (d->count || d->hash)

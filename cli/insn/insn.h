@@ -67,7 +67,7 @@ struct insn {
 int insn_code_open(struct cli *cli);
 void insn_code_close(struct insn *d);
 /* At the end: warn of what does not fit the trace. */
-void insn_code_tell(struct cli *cli);
+void insn_code_warn(struct cli *cli);
 
 /* ---- kdump.c ---- */
 

@@ -309,7 +309,7 @@ void vmpt_flow_tables_free(struct engine *e)
 	e->full = false;
 }
 
-/* The node of a cursor, made anew. */
+/* Look up the node of a cursor after the tables were thrown away. */
 static int renew(struct engine *e, struct cursor *c, u32 space, u64 ip)
 {
 	if (!c->handle)

@@ -398,7 +398,7 @@ static void record_part(struct vcpu *vcpu, struct block_part *part, const u8 *by
 	vcpu->code->seen[linear % CODE_SEEN] = (struct code_seen){ linear, space, page->epoch };
 }
 
-static bool is_behind(const struct vcpu *vcpu)
+static bool lags(const struct vcpu *vcpu)
 {
 	return vcpu->code->changes !=
 	       __atomic_load_n(&vcpu->plugin->code_changes, __ATOMIC_RELAXED);
@@ -408,7 +408,7 @@ void code_record(struct vcpu *vcpu, struct block *block, u64 ip)
 {
 	struct block_part *part = block->part;
 	u64 linear = ip / CODE_PAGE;
-	bool others = is_behind(vcpu), own;
+	bool others = lags(vcpu), own;
 
 	pthread_mutex_lock(&vcpu->plugin->code->lock);
 	if (others)
@@ -417,7 +417,7 @@ void code_record(struct vcpu *vcpu, struct block *block, u64 ip)
 		record_part(vcpu, part, block->bytes, linear);
 	if (part[1].size)
 		record_part(vcpu, part + 1, block->bytes + part[0].size, linear + 1);
-	own = is_behind(vcpu);
+	own = lags(vcpu);
 	if (own)
 		forget(vcpu);
 	pthread_mutex_unlock(&vcpu->plugin->code->lock);

@@ -10,7 +10,7 @@
 
 /* ---- registers and memory of a vCPU, in callbacks on its own thread ---- */
 
-/* Registers that the plugin reads or writes. qemu.c maps them to the names of QEMU's gdb stub. */
+/* Registers that the plugin reads or writes. qemu.c maps them to the names of QEMU's gdbstub. */
 enum qemu_reg {
 	QREG_RAX,
 	QREG_RBX,
