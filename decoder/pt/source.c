@@ -48,7 +48,8 @@ int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 {
 	struct vmpt_source *s;
 
-	if (options && options->host_only && options->guest_only == VMPT_GUEST_ONLY_YES)
+	if (options && (options->guest_only > VMPT_GUEST_ONLY_NO ||
+			(options->host_only && options->guest_only == VMPT_GUEST_ONLY_YES)))
 		return -VMPT_E_INVAL;
 	s = calloc(1, sizeof(*s));
 	if (!s)

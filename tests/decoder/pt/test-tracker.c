@@ -466,6 +466,9 @@ START_TEST(a4_host_only_and_guest_only_exclude_each_other)
 	notation_read(&n, HOST_PSB);
 	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, &both), -VMPT_E_INVAL);
 	ck_assert_int_eq(vmpt_decoder_open(&dec, &n.stream, &both), -VMPT_E_INVAL);
+	both = (struct vmpt_options){ .guest_only = (enum vmpt_guest_only)7 };
+	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, &both), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_decoder_open(&dec, &n.stream, &both), -VMPT_E_INVAL);
 }
 END_TEST
 
