@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt-bench-flow: the flow decoder beside libipt's block decoder, on real traces with their code.
- * Both run in turn in each round; times are CPU time of one thread, medians of the rounds.
+ * Both run in turn in each round; times are CPU time of one thread, medians of the rounds. With two
+ * threads time is that of the clock on the wall, beside one thread's: the machine must be idle.
  */
 #include <getopt.h>
 #include <intel-pt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,14 +99,31 @@ static bool open_input(struct input *in, const char *dir, const char *name)
 /* ---- runs: seconds and instructions ---- */
 
 struct result {
-	double seconds;
+	double seconds, wall;
 	u64 instructions, hash, blocks;
+	size_t memory; /* at the end */
 };
+
+static double wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static size_t allocated(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
 
 static struct result run_flow(const struct input *in, const struct vmpt_stream *stream,
 			      const struct vmpt_flow_options *options)
 {
-	struct result r = { .seconds = now() };
+	size_t before = allocated();
+	struct result r = { .seconds = now(), .wall = wall() };
 	struct vmpt_flow_counts counts;
 	struct vmpt_flow_batch batch;
 	struct vmpt_flow *flow;
@@ -115,11 +134,13 @@ static struct result run_flow(const struct input *in, const struct vmpt_stream *
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0)
 		r.blocks += batch.count;
 	vmpt_flow_total(flow, &counts, &r.hash);
+	r.memory = allocated() - before;
 	vmpt_flow_close(flow);
 	if (ret)
 		fail(vmpt_strerror(ret));
 	r.instructions = counts.instructions;
 	r.seconds = now() - r.seconds;
+	r.wall = wall() - r.wall;
 	return r;
 }
 
@@ -240,6 +261,52 @@ static void measure(const struct input *in, int rounds)
 	}
 }
 
+/* ---- two threads ---- */
+
+static const struct row thread_rows[] = {
+	{ "counts", { 0 } },
+	{ "counts, ordered hash", { .hash = true } },
+	{ "blocks", { .blocks = true } },
+};
+
+#define THREAD_ROWS VMPT_ARRAY_SIZE(thread_rows)
+
+static struct result run_threads(const struct input *in, const struct row *row, unsigned int n)
+{
+	const struct vmpt_options trace = { .threads = n };
+	struct vmpt_flow_options options = row->options;
+
+	options.trace = &trace;
+	return run_flow(in, &in->many, &options);
+}
+
+static void measure_threads(const struct input *in, int rounds)
+{
+	static double one[ROUNDS_MAX], two[ROUNDS_MAX], ratio[ROUNDS_MAX], cpu[ROUNDS_MAX];
+	double mb = (double)in->many.size * 1e-6;
+	struct result a = { 0 }, b = { 0 };
+	size_t i;
+	int k;
+
+	printf("  %-24s %10s %10s %6s %10s %12s\n", "x 64, by the wall's clock", "1: MB/s",
+	       "2: MB/s", "x", "CPU x", "MiB a thread");
+	for (i = 0; i < THREAD_ROWS; i++) {
+		for (k = 0; k < rounds; k++) {
+			a = run_threads(in, &thread_rows[i], 1);
+			b = run_threads(in, &thread_rows[i], 2);
+			if (a.instructions != b.instructions || a.hash != b.hash)
+				fail("two threads differ from one");
+			one[k] = a.wall;
+			two[k] = b.wall;
+			ratio[k] = a.wall / b.wall;
+			cpu[k] = b.seconds / a.seconds;
+		}
+		printf("  %-24s %10.0f %10.0f %6.2f %10.2f %12.1f\n", thread_rows[i].name,
+		       mb / median(one, rounds), mb / median(two, rounds), median(ratio, rounds),
+		       median(cpu, rounds), (double)b.memory / 2 / (1 << 20));
+	}
+}
+
 static void close_input(struct input *in)
 {
 	free((void *)in->many.data);
@@ -287,6 +354,7 @@ int main(int argc, char **argv)
 			continue;
 		}
 		measure(&in, rounds);
+		measure_threads(&in, rounds);
 		close_input(&in);
 	}
 	return 0;

@@ -123,6 +123,13 @@ def bash(template, commands):
 	return "".join(out)
 
 
+def fish_summary(option):
+	"""Without the words themselves, which fish shows beside it."""
+	text = summary(option)
+	listed = ": " + ", ".join(values(option))
+	return text.removesuffix(listed) if values(option) else text
+
+
 def fish(template, commands):
 	out = [template]
 	for command in commands:
@@ -140,7 +147,7 @@ def fish(template, commands):
 					 "list": ["-x", "-a", quoted("(__fish_append , %s)" % words)],
 					 "words": ["-f -a" if option["optional"] else "-x -a", quoted(words)],
 					 }[option["complete"]]
-			out.append(" ".join([*line, "-d", quoted(summary(option))]) + "\n")
+			out.append(" ".join([*line, "-d", quoted(fish_summary(option))]) + "\n")
 	return "".join(out)
 
 

@@ -32,14 +32,18 @@ enum vmpt_flow_returns {
 
 /* All 0 is the default. */
 struct vmpt_flow_options {
-	/* For the VM tracker: headless, guest_only, host_only; and threads, also those of the flow.
-	 * The others are ignored. May be NULL. Read by vmpt_flow_open() only. */
+	/*
+	 * For the VM tracker: headless, guest_only, host_only; progress. threads: of the flow, the
+	 * caller's included; they change nothing but the speed. chunk: approximate size of the
+	 * segments that threads decode, which begin at PSBs; 0: 256 KiB. The others are ignored.
+	 * May be NULL. Read by vmpt_flow_open() only.
+	 */
 	const struct vmpt_options *trace;
 	/*
 	 * Bytes for tables, per thread; 0: 64 MiB. Where they are not enough the tables are thrown
 	 * away and rebuilt: slower, with the same result. Not in it: images, and what is
-	 * returned: a few tens of bytes for each block and address space, and each 16 KiB of the
-	 * trace.
+	 * returned: some hundred bytes for each block and address space, and each 16 KiB of the
+	 * trace; where code changes, the bytes of each block, too.
 	 */
 	size_t memory;
 	u32 no_packet_max; /* instructions in a row without a packet; more is a gap; 0: 65,536 */
@@ -69,31 +73,30 @@ enum vmpt_flow_end {
 
 /* Straight code: its instructions follow each other, and only the last may be a branch. */
 struct vmpt_flow_block {
-	u64 ip;	    /* of the first instruction */
-	u64 end_ip; /* of the last one */
-	u64 next;   /* the address after it: the return address of a call */
-	u64 target; /* COND, JMP, CALL: where the branch goes */
-	u32 space;  /* index of its address space */
-	u16 instructions;
-	u8 end; /* enum vmpt_flow_end */
+	u64 ip;		  /* of the first instruction */
+	u64 end_ip;	  /* of the last one */
+	u64 next;	  /* the address after it: the return address of a call */
+	u64 target;	  /* COND, JMP, CALL: where the branch goes */
+	u32 space;	  /* index of its address space */
+	u16 instructions; /* how many */
+	u8 end;		  /* enum vmpt_flow_end */
 };
 
 /* What a batch is. */
 enum vmpt_flow_kind { VMPT_FLOW_BLOCKS, VMPT_FLOW_GAP };
 
-/* Why the flow is not known from here on, up to the next packet that gives an IP. */
+/* Why the flow is not known from here on, up to the next packet that gives an IP, or TNT bits that
+ * fit one place only (docs/flow.md). */
 enum vmpt_flow_reason {
 	VMPT_FLOW_NO_CODE,  /* no image has the code at .ip */
 	VMPT_FLOW_BAD_CODE, /* the bytes at .ip are no instruction */
-	/* The code at .ip does not fit the packet: it was other code then, or the trace is damaged
-	 */
+	/* The code at .ip does not fit the packet: other code ran, or the trace is damaged */
 	VMPT_FLOW_IMPOSSIBLE,
-	VMPT_FLOW_ENDLESS,  /* code without an end: more than .no_packet_max instructions, or a loop
-			     */
+	VMPT_FLOW_ENDLESS,  /* a loop, or over .no_packet_max instructions, without a packet */
 	VMPT_FLOW_OVERFLOW, /* an OVF: the processor lost packets (33.4.2.16) */
 	VMPT_FLOW_LOSS,	    /* bytes that are no packets, or that the recorder lost */
 	VMPT_FLOW_NO_TNT,   /* with .no_tnt: a conditional branch at .ip */
-	VMPT_FLOW_REASONS
+	VMPT_FLOW_REASONS,  /* how many */
 };
 
 /* A part of the flow. */
@@ -111,11 +114,10 @@ struct vmpt_flow_batch {
 	 * after a PSB, or an event came. Valid until the next call.
 	 */
 	const u32 *blocks;
-	size_t count;
+	size_t count; /* of .blocks */
 	u32 last;
-	/* GAP */
-	u32 space; /* ~0: none */
-	u64 ip;	   /* 0: none */
+	u32 space; /* GAP: index of the address space; ~0: none */
+	u64 ip;	   /* GAP: where; 0: none */
 };
 
 struct vmpt_flow;
@@ -140,7 +142,10 @@ void vmpt_flow_close(struct vmpt_flow *flow);
 /* The next batch. 1: @batch is filled, 0: the end, or a negative error. */
 int vmpt_flow_next(struct vmpt_flow *flow, struct vmpt_flow_batch *batch);
 
-/* Block @id, from a batch or below vmpt_flow_blocks(). */
+/*
+ * Block @id, from a batch or below vmpt_flow_blocks(). Where code changes (docs/flow.md) there may
+ * be several at one IP of a space, with other bytes.
+ */
 void vmpt_flow_block(const struct vmpt_flow *flow, u32 id, struct vmpt_flow_block *block);
 /*
  * The code of block @id, as it was decoded: its first @size bytes, or all, to @bytes. Returns their
@@ -148,14 +153,19 @@ void vmpt_flow_block(const struct vmpt_flow *flow, u32 id, struct vmpt_flow_bloc
  */
 int vmpt_flow_code(struct vmpt_flow *flow, u32 id, u8 *bytes, size_t size);
 
-/* ---- totals: of all batches returned so far ---- */
+/*
+ * ---- totals: of all batches returned so far ----
+ *
+ * Until the end, counts of instructions may be ahead of them: decoding is. With threads a question
+ * waits until those are idle.
+ */
 
 /* What was executed, and where the flow was lost. */
 struct vmpt_flow_counts {
-	u64 instructions;
-	u64 branches; /* of them: all but MOV CR3 of enum vmpt_flow_end */
-	u64 calls;    /* of the branches: near calls */
-	u64 gaps[VMPT_FLOW_REASONS];
+	u64 instructions;	     /* a REP is one, whatever its count */
+	u64 branches;		     /* of them: all but MOV CR3 of enum vmpt_flow_end */
+	u64 calls;		     /* of the branches: near calls */
+	u64 gaps[VMPT_FLOW_REASONS]; /* by enum vmpt_flow_reason */
 };
 
 /* Of the whole stream. @hash (may be NULL): the ordered hash, h * P + mix(ip) for each instruction
@@ -163,8 +173,7 @@ struct vmpt_flow_counts {
 void vmpt_flow_total(struct vmpt_flow *flow, struct vmpt_flow_counts *counts, u64 *hash);
 
 /*
- * Address spaces, in the order in which they were first entered. Where code changes, one comes
- * again in each epoch (docs/flow.md): the caller adds up those that are equal. Their counts are 0
+ * Address spaces, each once, in the order in which they were first entered. Their counts are 0
  * where memory ran out for them.
  */
 u32 vmpt_flow_spaces(const struct vmpt_flow *flow);

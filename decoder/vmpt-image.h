@@ -27,8 +27,10 @@ extern "C" {
 struct vmpt_page {
 	const u8 *bytes;  /* VMPT_PAGE of them */
 	const u64 *valid; /* bit n % 64 of word n / 64: byte n is known; NULL: all are */
-	/* The host's TSC at which they came to be, and that at which they ceased; 0 and ~0: not
-	 * known. */
+	/*
+	 * The host's TSC at which they came to be, and that at which they ceased; 0 and ~0: not
+	 * known. Of a page that is not there: from when to when it is not.
+	 */
 	u64 from, to;
 };
 
@@ -73,7 +75,8 @@ enum vmpt_image_kind {
 	/* x.ranges, lines of "PHYSICAL SIZE OFFSET" (numbers of C; # begins a comment), and x.ram,
 	 * raw memory, in which they lie */
 	VMPT_IMAGE_RANGES,
-	VMPT_IMAGE_JITDUMP, /* what a just-in-time compiler wrote for perf inject */
+	VMPT_IMAGE_JITDUMP, /* what a just-in-time compiler wrote for perf inject, with its times if
+			       they are TSCs */
 	VMPT_IMAGE_CODE,    /* a code stream of the QEMU plugin */
 	VMPT_IMAGE_KINDS,   /* how many */
 };
@@ -91,23 +94,24 @@ struct vmpt_image_options {
 	/* Pages are read when they are asked for, and kept: the file is not mapped. Always so for
 	 * files in /proc. */
 	bool live;
-	/* linear, of a file's first byte (BYTES) or its first page (ELF); of PERF a process id */
+	/* linear, of a file's first byte (BYTES) or its first page (ELF, but for dumps); of PERF a
+	 * process id; -VMPT_E_INVAL for other kinds */
 	u64 address;
 	const struct vmpt_ram_range *ranges; /* RAM; none: byte N of the file is physical N */
-	size_t range_count;
+	size_t range_count;		     /* of .ranges */
 };
 
 /* What is in an image. */
 struct vmpt_image_info {
 	u64 linear, physical; /* bytes */
 	const u64 *cr3;	      /* of the vCPUs with paging when a dump was made, if it says so */
-	size_t cr3_count;
-	u8 paging; /* enum vmpt_paging */
+	size_t cr3_count;     /* of .cr3 */
+	u8 paging;	      /* enum vmpt_paging */
 };
 
-/* What became of the questions put to an image. */
+/* The results of looking up pages in an image. */
 struct vmpt_image_counts {
-	u64 found;
+	u64 found;	 /* a page was returned */
 	u64 absent;	 /* nothing is known at this address */
 	u64 not_present; /* an entry of the page tables has P = 0 */
 	u64 no_table;	 /* a page table is not in the image: it is of another VM, or was freed */
@@ -136,7 +140,8 @@ struct vmpt_image;
  * A perf.data names the files that processes mapped to execute (MMAP2): ELF files of this machine
  * are mapped in their places, of the process .address or of all; of two at one place the one mapped
  * last. A file that is missing, or has another build id than perf saw, is left out; the text says
- * how many.
+ * how many. What the kernel wrote to its own code (TEXT_POKE), and where its trampolines were
+ * (KSYMBOL), is there with its times.
  */
 int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 			const struct vmpt_image_options *options, struct vmpt_diag *diag, u64 abi);
@@ -147,12 +152,13 @@ int vmpt_image_open_abi(struct vmpt_image **image, const char *path,
 struct vmpt_image_source {
 	/*
 	 * Fill the page at @physical. 1, 0: there is no such page, or a negative error. Called by
-	 * one thread at a time; what it gave is kept.
+	 * one thread at a time, of those that decode; two images may be asked at once. What it gave
+	 * is kept.
 	 */
 	int (*physical)(void *opaque, u64 physical, u8 bytes[VMPT_PAGE]);
 	void (*close)(void *opaque); /* with the image; may be NULL */
-	void *opaque;
-	u8 paging; /* enum vmpt_paging */
+	void *opaque;		     /* for both */
+	u8 paging;		     /* enum vmpt_paging */
 };
 /*
  * Make an image of @source; of @options, which may be NULL, only .paging is used. 0, or a negative
@@ -188,7 +194,7 @@ int vmpt_image_translate(struct vmpt_image *image, const struct vmpt_space *spac
 			 u64 *physical);
 /* Its memory is the image's. */
 void vmpt_image_info(const struct vmpt_image *image, struct vmpt_image_info *info);
-/* What was asked so far. */
+/* What was asked so far: by several threads of a flow, the same several times. */
 void vmpt_image_counts(struct vmpt_image *image, struct vmpt_image_counts *counts);
 
 /* ---- what a trace's code is ---- */
@@ -211,13 +217,16 @@ int vmpt_code_add(struct vmpt_code *code, const struct vmpt_owner *owner, const 
 
 /* Whether an image has code of several times: pages are to be asked for by .tsc. */
 bool vmpt_code_changes(const struct vmpt_code *code);
+/* Whether a page may have several versions: there are several images, or one of several times. */
+bool vmpt_code_has_versions(const struct vmpt_code *code);
 
 /*
  * The page at @linear of @space, @nth 0: of the first image that has it; 1, 2, ...: the next ones
  * whose bytes or known bytes differ from all before. A page may lack the bytes that a caller wants
  * where the next one has them. Spaces that translate @linear to the same page of an image get the
  * same .bytes: they may share what is made of it. At most VMPT_CODE_VERSIONS pages. Returns 1, 0 if
- * there is no such page, or a negative error.
+ * there is no such page, or a negative error. .from and .to are filled also with 0: for TSCs
+ * between them the answer is the same.
  */
 #define VMPT_CODE_VERSIONS 16u
 int vmpt_code_page(struct vmpt_code *code, const struct vmpt_space *space, u64 linear,

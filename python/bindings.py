@@ -15,7 +15,7 @@ from pathlib import Path
 
 import cffi
 
-HEADERS = ("decode", "extract", "clock", "events", "timeline")
+HEADERS = ("decode", "extract", "clock", "events", "timeline", "flow")
 # Of libvmpt-arch, linked statically: what it takes to print a packet is done in fill.c.
 INCLUDES = "".join(f"#include <vmpt/{name}.h>\n" for name in HEADERS) + '#include "fill.h"\n'
 
@@ -31,7 +31,7 @@ extern "Python" int vmpt_py_wanted(void *, const struct vmpt_slice *);
 CLASSES = {"vmpt_error": ("ErrorCode", "VMPT_(E_)?"), "vmpt_sure": ("Sure", "VMPT_"),
        "vmpt_trace_format": ("TraceFormat", "VMPT_TRACE_")}
 # No values: numbers of members, ends of ranges.
-COUNTS = re.compile(r"VMPT_(\w+_KINDS|E_NR|E_VMM|E_VMM_END)$")
+COUNTS = re.compile(r"VMPT_(\w+_KINDS|FLOW_REASONS|E_NR|E_VMM|E_VMM_END)$")
 # In Kind, which is all kinds of items.
 KINDS = ("vmpt_pt_kind", "vmpt_item_kind", "vmpt_rtit_kind", "vmpt_rtit_item_kind")
 HIDDEN = KINDS + ("vmpt_pt_size_rule", "vmpt_pt_coding", "vmpt_pt_format", "vmpt_rtit_coding",
@@ -89,7 +89,8 @@ def python_enums(ffi, text, macros, include):
 
     def members(tag, prefix):
         values = ffi.typeof("enum " + tag).relements
-        return [(re.sub("^" + prefix, "", name), value) for name, value in
+        # PAGING_4: a name cannot begin with a digit.
+        return [(re.sub("^" + prefix + r"(?!\d)|^VMPT_", "", name), value) for name, value in
             sorted(values.items(), key=lambda item: item[1]) if not COUNTS.match(name)]
 
     names = []

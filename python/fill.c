@@ -146,6 +146,132 @@ long vmpt_py_spans(struct vmpt_timeline *timeline, size_t n, struct vmpt_span *s
 	return done ? (long)done : ret;
 }
 
+/* ---- what was executed ---- */
+
+struct vmpt_py_flow {
+	struct vmpt_flow *flow;
+	struct vmpt_flow_batch batch;
+	size_t at; /* blocks of it that were returned */
+	bool more; /* there are others, or it is a gap that was not returned */
+	int err;   /* 1: go on, 0: the end, or a negative error */
+};
+
+int vmpt_py_flow_open(struct vmpt_py_flow **flow, const struct vmpt_stream *stream,
+		      struct vmpt_code *code, const struct vmpt_flow_options *options)
+{
+	struct vmpt_py_flow *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (!f)
+		return -VMPT_E_NOMEM;
+	f->err = 1;
+	ret = vmpt_flow_open(&f->flow, stream, code, options);
+	if (ret) {
+		free(f);
+		f = NULL;
+	}
+	*flow = f;
+	return ret;
+}
+
+void vmpt_py_flow_close(struct vmpt_py_flow *f)
+{
+	if (!f)
+		return;
+	vmpt_flow_close(f->flow);
+	free(f);
+}
+
+struct vmpt_flow *vmpt_py_flow_of(struct vmpt_py_flow *f)
+{
+	return f->flow;
+}
+
+static bool batch_ready(struct vmpt_py_flow *f)
+{
+	if (!f->more && f->err > 0) {
+		f->err = vmpt_flow_next(f->flow, &f->batch);
+		f->more = f->err > 0;
+		f->at = 0;
+	}
+	return f->more;
+}
+
+int vmpt_py_flow_next(struct vmpt_py_flow *f, struct vmpt_flow_batch *batch)
+{
+	if (!batch_ready(f))
+		return f->err;
+	*batch = f->batch;
+	if (batch->kind == VMPT_FLOW_BLOCKS) {
+		batch->blocks += f->at;
+		batch->count -= f->at;
+	}
+	f->more = false;
+	return 1;
+}
+
+/* As many of the batch's blocks as there is room for. */
+static void take_batch(struct vmpt_py_flow *f, struct vmpt_py_batch *to, u32 first, size_t room,
+		       u32 *ids)
+{
+	const struct vmpt_flow_batch *b = &f->batch;
+	struct vmpt_flow_block block;
+	size_t n = b->count - f->at;
+
+	*to = (struct vmpt_py_batch){ .offset = b->offset,
+				      .end = b->end,
+				      .first = first,
+				      .kind = b->kind,
+				      .reason = b->reason };
+	f->more = false;
+	if (b->kind != VMPT_FLOW_BLOCKS) {
+		to->ip = b->ip;
+		to->space = b->space;
+		return;
+	}
+	f->more = n > room;
+	n = f->more ? room : n;
+	memcpy(ids, b->blocks + f->at, n * sizeof(*ids));
+	f->at += n;
+	to->count = (u32)n;
+	to->last = b->last;
+	to->space = ~0u;
+	if (f->more) {
+		/* A block that is not the last ran completely. */
+		vmpt_flow_block(f->flow, ids[n - 1], &block);
+		to->last = block.instructions;
+	}
+}
+
+long vmpt_py_flow_fill(struct vmpt_py_flow *f, size_t n, struct vmpt_py_batch *batches,
+		       size_t ids_n, u32 *ids)
+{
+	size_t done = 0, used = 0;
+
+	while (done < n && batch_ready(f) && (f->batch.kind != VMPT_FLOW_BLOCKS || used < ids_n)) {
+		take_batch(f, batches + done, (u32)used, ids_n - used, ids + used);
+		used += batches[done++].count;
+	}
+	return done ? (long)done : f->err < 0 ? f->err : 0;
+}
+
+void vmpt_py_flow_blocks(struct vmpt_py_flow *f, u32 from, u32 n, struct vmpt_flow_block *blocks,
+			 u64 *whole, u64 *instructions)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		u64 a, b;
+
+		vmpt_flow_block(f->flow, from + i, blocks + i);
+		vmpt_flow_executed(f->flow, from + i, &a, &b);
+		if (whole)
+			whole[i] = a;
+		if (instructions)
+			instructions[i] = b;
+	}
+}
+
 static size_t rtit_text(const struct vmpt_stream *stream, const struct vmpt_packet *p, char *buf,
 			size_t len)
 {
@@ -201,7 +327,10 @@ int vmpt_py_version(void)
 	struct vmpt_names *names = NULL;
 	struct vmpt_clocks *clocks = NULL;
 	struct vmpt_trace *trace = NULL;
-	int ret[4];
+	const struct vmpt_stream rtit = { .isa = VMPT_ISA_RTIT };
+	struct vmpt_image *image = NULL;
+	struct vmpt_flow *flow = NULL;
+	int ret[6];
 	size_t i;
 
 	memset(&options, 0, sizeof(options));
@@ -209,6 +338,8 @@ int vmpt_py_version(void)
 	ret[1] = vmpt_clocks_open(&clocks, NULL, 0, NULL);
 	ret[2] = vmpt_timeline_open(NULL, NULL, NULL, 0, NULL);
 	ret[3] = vmpt_names_open(&names, &options);
+	ret[4] = vmpt_image_open(&image, "", NULL, NULL);
+	ret[5] = vmpt_flow_open(&flow, &rtit, NULL, NULL);
 	vmpt_names_close(names);
 	for (i = 0; i < VMPT_ARRAY_SIZE(ret); i++)
 		if (ret[i] == -VMPT_E_VERSION)

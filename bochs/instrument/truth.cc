@@ -83,9 +83,9 @@ static bool is_rep(const struct truth_code *code)
 }
 
 /*
- * Blocks end after conditional branches, which may go the other way next time, and
- * after MOV to control registers, since each block has one state. The mode is unknown: it does
- * no harm if more blocks end.
+ * Blocks end after conditional branches, which may go the other way next time, and after MOV to
+ * control registers and far transfers, which may go to the next instruction, since each block has
+ * one state. The mode is unknown: it does no harm if more blocks end.
  */
 static bool ends_block(const struct truth_code *code)
 {
@@ -100,7 +100,11 @@ static bool ends_block(const struct truth_code *code)
 		op = byte_of(code, i + 1);
 		return (op & 0xf0) == 0x80 || op == 0x22;
 	}
-	return (op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0;
+	if (op == 0xff && i + 1 < code->len)
+		return (byte_of(code, i + 1) & 0x38) == 0x18 ||
+		       (byte_of(code, i + 1) & 0x38) == 0x28;
+	return (op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0 || op == 0x9a || op == 0xea ||
+	       (op & 0xfe) == 0xca || op == 0xcf;
 }
 
 static u32 begun(const struct truth *t)

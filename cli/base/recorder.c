@@ -72,7 +72,7 @@ static void thin_out(struct cli_recorder *r)
 	r->every *= 2;
 }
 
-static int put(struct cli_recorder *r)
+int cli_recorder_put(struct cli_recorder *r)
 {
 	struct cli_file file;
 	int code = cli_file_create(r->cli, r->path, "\"format\"", &file);
@@ -118,7 +118,7 @@ int cli_recorder_open(struct cli_recorder *r, struct cli *cli, const char *folde
 	if (!r->path || !r->clocks || cli->out_of_memory)
 		return cli_no_memory(cli);
 	add_clocks(r);
-	return put(r);
+	return cli_recorder_put(r);
 }
 
 void cli_recorder_tick(struct cli_recorder *r)
@@ -128,7 +128,7 @@ void cli_recorder_tick(struct cli_recorder *r)
 	add_clocks(r);
 	if (json_array_size(r->clocks) >= PAIRS_MAX)
 		thin_out(r);
-	r->failed = put(r);
+	r->failed = cli_recorder_put(r);
 }
 
 int cli_recorder_close(struct cli_recorder *r, json_t *end)
@@ -138,7 +138,7 @@ int cli_recorder_close(struct cli_recorder *r, json_t *end)
 	if (r->path && json_array_size(r->clocks)) {
 		add_clocks(r);
 		cli_json_set(r->cli, r->doc, "end", end);
-		code = put(r);
+		code = cli_recorder_put(r);
 	} else {
 		json_decref(end);
 	}

@@ -34,6 +34,8 @@ void cli_recorder_trace(struct cli *cli, json_t *doc, const char *file, int cpu)
 int cli_recorder_open(struct cli_recorder *r, struct cli *cli, const char *folder, json_t *doc);
 /* To be called often: reads the clocks where it is time to, and writes them. */
 void cli_recorder_tick(struct cli_recorder *r);
+/* Write what .doc has now. 0, or an exit code after a message. */
+int cli_recorder_put(struct cli_recorder *r);
 /* The last pair, and @end (taken), how it ended. 0, or an exit code after a message. */
 int cli_recorder_close(struct cli_recorder *r, json_t *end);
 

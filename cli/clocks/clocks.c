@@ -422,7 +422,7 @@ static int run(struct cli *cli)
 		}
 	}
 	if (!code)
-		cli_filter_tell(cli);
+		cli_filter_warn(cli);
 	cli_when_close(&s->when);
 	cli_clocks_close(&s->c);
 	return code;

@@ -195,7 +195,7 @@ static int run(struct cli *cli)
 	if (!code)
 		code = dump_all(cli);
 	if (!code)
-		cli_filter_tell(cli);
+		cli_filter_warn(cli);
 	cli_when_close(&d->when);
 	cli_clocks_close(&d->clocks);
 	return code;

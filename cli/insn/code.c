@@ -3,11 +3,16 @@
 #include <stdlib.h>
 
 #include "cli/insn/insn.h"
+#include "util/array.h"
 
 static int add(struct cli *cli, struct insn *d, struct insn_image *im,
 	       const struct vmpt_owner *owner)
 {
 	im->used = true;
+	if (owner && vmpt_grow(&im->owner, im->owners))
+		return cli_no_memory(cli);
+	if (owner)
+		im->owner[im->owners++] = *owner;
 	return vmpt_code_add(d->code.code, owner, NULL, im->image) ? cli_no_memory(cli) : CLI_OK;
 }
 
@@ -40,25 +45,13 @@ static int add_for_vm(struct cli *cli, struct insn *d, struct insn_image *im)
 static int open_image(struct cli *cli, struct insn *d, size_t i)
 {
 	const struct code_given *g = &d->code.files.given[i];
-	const struct vmpt_image_options options = { .has_address = g->has_address,
-						    .address = g->address,
-						    .paging = d->paging };
 	struct insn_image *im = &d->code.image[i];
-	struct vmpt_diag diag;
-	int code;
+	int code = code_image_open(cli, g, d->paging, &im->image);
 
+	if (code)
+		return code;
 	im->given = g;
-	if (insn_is_kdump(g->path))
-		code = insn_open_kdump(&im->image, g->path, &options, &diag);
-	else
-		code = vmpt_image_open(&im->image, g->path, &options, &diag);
-	if (code) {
-		cli_error(cli, "%s: %s", g->path, diag.text);
-		return CLI_FAILED;
-	}
 	d->code.count = i + 1;
-	if (*diag.text)
-		cli_warn(cli, "%s: %s", g->path, diag.text);
 	code = g->vm ? add_for_vm(cli, d, im) : add(cli, d, im, NULL);
 	if (!code && !im->used) {
 		char name[CLI_WHO];
@@ -88,18 +81,38 @@ int insn_code_open(struct cli *cli)
 	return code;
 }
 
+int insn_code_names(struct cli *cli)
+{
+	struct insn *d = cli->data;
+	int code = code_names_open(cli, &d->symbols, &d->code_names);
+	size_t i;
+
+	for (i = 0; i < d->code.count && !code; i++)
+		if (d->code.image[i].used)
+			code = code_names_add_image(cli, &d->code_names, d->code.image[i].given,
+						    d->code.image[i].image);
+	return code;
+}
+
 void insn_code_close(struct insn *d)
 {
 	vmpt_code_free(d->code.code);
-	while (d->code.count)
-		vmpt_image_close(d->code.image[--d->code.count].image);
+	while (d->code.count) {
+		struct insn_image *im = &d->code.image[--d->code.count];
+
+		vmpt_image_close(im->image);
+		free(im->owner);
+	}
 	free(d->code.image);
 	code_files_close(&d->code.files);
 }
 
 /* ---- what does not fit ---- */
 
-/* One in this number of instructions; a good image has none, or a few of code that changed. */
+/*
+ * One in this number of branches; a good image has none, or a few of code that changed. Branches,
+ * because wrong code can run on without one: each endless gap adds up to 65,536 instructions.
+ */
 #define MISFITS 10000
 
 static const char *place(struct cli *cli, const struct insn_gap *g, char buf[128])
@@ -116,6 +129,45 @@ static const char *place(struct cli *cli, const struct insn_gap *g, char buf[128
 	return buf;
 }
 
+static bool is_of(const struct insn_image *im, const struct vmpt_owner *owner)
+{
+	size_t i;
+
+	for (i = 0; i < im->owners; i++)
+		if (vmpt_owner_same(&im->owner[i], owner))
+			return true;
+	return false;
+}
+
+void insn_code_note(struct insn *d, struct vmpt_flow *flow)
+{
+	const u32 n = vmpt_flow_spaces(flow);
+	struct vmpt_space space;
+	size_t i;
+	u32 k;
+
+	for (i = 0; i < d->code.count; i++) {
+		struct insn_image *im = &d->code.image[i];
+
+		for (k = 0; k < n && im->owners && !im->traced; k++) {
+			vmpt_flow_space(flow, k, &space, NULL);
+			im->traced = is_of(im, &space.owner);
+		}
+	}
+}
+
+/* Of a VM, or of the host, that is not in the trace. */
+static void warn_owner(struct cli *cli, const struct insn_image *im)
+{
+	char name[CLI_WHO];
+
+	cli_safe_name(im->given->vm, name);
+	if (im->owner->kind == VMPT_OWNER_HOST)
+		cli_warn(cli, "%s: the trace has no host: it is not used", im->given->path);
+	else
+		cli_warn(cli, "%s: the trace has no VM %s: it is not used", im->given->path, name);
+}
+
 static void warn_image(struct cli *cli, const struct insn_image *im)
 {
 	struct vmpt_image_counts c;
@@ -123,12 +175,14 @@ static void warn_image(struct cli *cli, const struct insn_image *im)
 	vmpt_image_counts(im->image, &c);
 	if (!im->used || c.found)
 		return;
-	if (c.no_table + c.reserved)
-		cli_warn(
-			cli,
-			"%s: at no CR3 of the trace it has page tables: is it of this VM, and of the "
-			"same boot?",
-			im->given->path);
+	/* Other CPUs' streams, which were not read, may have it. */
+	if (im->owners && !im->traced && !cli->cpus)
+		warn_owner(cli, im);
+	else if (c.no_table + c.reserved)
+		cli_warn(cli,
+			 "%s: no page tables at any CR3 of the trace: it is of another VM or boot, "
+			 "or --paging is wrong",
+			 im->given->path);
 	else if (c.absent + c.not_present + c.no_memory)
 		cli_warn(cli, "%s: it has none of the pages that the trace ran", im->given->path);
 	else
@@ -154,13 +208,17 @@ void insn_code_warn(struct cli *cli)
 	}
 	for (i = 0; i < d->code.count; i++)
 		warn_image(cli, &d->code.image[i]);
-	if (misfits && misfits >= c->instructions / MISFITS)
+	if (misfits && misfits >= c->branches / MISFITS)
 		cli_warn(cli,
 			 "the code does not fit the trace (gaps: %s, the first at %s): it is of "
-			 "another VM or another time",
+			 "another VM or another time; give an image of this one, made when it was "
+			 "traced",
 			 cli_number(misfits, n), place(cli, first, where));
 	if (c->gaps[VMPT_FLOW_NO_CODE])
-		cli_warn(cli, "the code is missing (gaps: %s, the first at %s)",
-			 cli_number(c->gaps[VMPT_FLOW_NO_CODE], n),
-			 place(cli, &d->gap[VMPT_FLOW_NO_CODE], where));
+		cli_warn(
+			cli,
+			"the code is missing (gaps: %s, the first at %s): add an image that has it "
+			"by --code",
+			cli_number(c->gaps[VMPT_FLOW_NO_CODE], n),
+			place(cli, &d->gap[VMPT_FLOW_NO_CODE], where));
 }

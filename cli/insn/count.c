@@ -21,8 +21,11 @@ const char *const insn_reason_key[VMPT_FLOW_REASONS] = {
 
 bool insn_wanted(struct cli *cli, const struct vmpt_space *space)
 {
-	return cli_filter_vmcs(cli, &space->owner) &&
-	       cli_filter_cr3(cli, !space->no_cr3, space->cr3);
+	const bool wanted = cli_filter_vmcs(cli, &space->owner) &&
+			    cli_filter_cr3(cli, !space->no_cr3, space->cr3);
+
+	cli_filter(cli)->seen |= wanted;
+	return wanted;
 }
 
 void insn_add_counts(struct vmpt_flow_counts *to, const struct vmpt_flow_counts *from)
@@ -100,13 +103,12 @@ void insn_note_gap(struct insn *d, struct vmpt_flow *flow, const struct vmpt_flo
 		   size_t i)
 {
 	struct insn_gap *g = &d->gap[b->reason];
-	struct vmpt_flow_counts counts;
 
 	if (g->seen)
 		return;
 	*g = (struct insn_gap){ .seen = true, .stream = i, .offset = b->offset, .ip = b->ip };
 	if (b->space < vmpt_flow_spaces(flow))
-		vmpt_flow_space(flow, b->space, &g->space, &counts);
+		vmpt_flow_space(flow, b->space, &g->space, NULL);
 }
 
 /* ---- output ---- */
@@ -291,6 +293,16 @@ static void json_owner(struct cli *cli, json_t *o, const struct vmpt_owner *owne
 	cli_json_set(cli, o, "vcpu", vcpu < 0 ? json_null() : json_integer(vcpu));
 }
 
+void insn_json_space(struct cli *cli, json_t *o, const struct vmpt_space *s)
+{
+	json_owner(cli, o, &s->owner);
+	if (s->no_cr3)
+		cli_json_set(cli, o, "cr3", json_null());
+	else
+		cli_json_hex(cli, o, "cr3", s->cr3);
+	cli_json_number(cli, o, "bits", s->exec);
+}
+
 static json_t *json_spaces(struct cli *cli)
 {
 	const struct insn *d = cli->data;
@@ -298,15 +310,9 @@ static json_t *json_spaces(struct cli *cli)
 	size_t i;
 
 	for (i = 0; i < d->rows; i++) {
-		const struct vmpt_space *s = &d->row[i].space;
 		json_t *o = json_object();
 
-		json_owner(cli, o, &s->owner);
-		if (s->no_cr3)
-			cli_json_set(cli, o, "cr3", json_null());
-		else
-			cli_json_hex(cli, o, "cr3", s->cr3);
-		cli_json_number(cli, o, "bits", s->exec);
+		insn_json_space(cli, o, &d->row[i].space);
 		json_counts(cli, o, &d->row[i].counts);
 		cli_json_add(cli, spaces, o);
 	}

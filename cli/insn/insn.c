@@ -10,16 +10,14 @@ static const struct cli_option options[] = {
 	  "there; raw memory (x.ranges: with holes), or with ADDR raw bytes; VM: of this one only, by name or VMCS, or "
 	  "host; default: the images of a recording",
 	  CLI_AT(struct insn, source), .take = code_take },
-	{ "paging", 0, CLI_WORD, "MODE",
-	  "of raw memory, and of dumps that do not say how linear addresses are translated (auto: 4 "
-	  "levels)",
-	  "auto", "auto, none, 32, pae, 4, 5", CLI_AT(struct insn, paging) },
+	CODE_SYMBOLS_OPTION(struct insn, symbols),
+	CODE_PAGING(struct insn, paging),
 	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",
 	  CLI_AT(struct insn, count) },
 	{ "hash", 0, CLI_FLAG, NULL,
 	  "count, and add the ordered hash of all instructions, to compare decoders",
 	  CLI_AT(struct insn, hash) },
-	{ "head", 0, CLI_NUMBER, "N", "list only the first N instructions", NULL,
+	{ "head", 0, CLI_NUMBER, "N", "list only the first N instructions and gaps", NULL,
 	  CLI_AT(struct insn, head), .min = 1 },
 	{ 0 },
 };
@@ -61,32 +59,45 @@ static int run_stream(struct cli *cli, size_t i)
 	struct insn *d = cli->data;
 	struct insn_stream *s = &d->stream[i];
 	const struct cli_filter *f = cli_filter(cli);
-	const bool list = !d->count && !d->hash && !cli->json;
-	const struct vmpt_options trace = cli_stream_options(cli, i);
+	struct vmpt_options trace = cli_stream_options(cli, i);
 	const struct vmpt_flow_options options = {
 		.trace = &trace,
 		.hash = d->hash,
-		.blocks = list || f->from || f->to,
-		.by_packet = list || f->from || f->to,
+		.blocks = d->list || f->from || f->to,
+		.by_packet = d->list || f->from || f->to,
 	};
 	struct vmpt_flow *flow;
 	char name[32];
-	int ret = vmpt_flow_open(&flow, cli->stream[i], d->code.code, &options);
+	int ret;
 
+	/* Little is wanted: nothing is decoded ahead. */
+	if (d->head)
+		trace.threads = 1;
+	ret = vmpt_flow_open(&flow, cli->stream[i], d->code.code, &options);
 	if (ret)
 		return ret;
-	if (list && cli->streams > 1)
+	if (d->list && !cli->json && cli->streams > 1)
 		printf("%s%s:\n", i ? "\n" : "", cli_stream_name(cli->stream[i], name));
 	if (options.blocks)
-		ret = insn_walk(cli, i, flow, list);
+		ret = insn_walk(cli, i, flow, d->list);
 	else
 		ret = count_stream(cli, i, flow);
+	insn_code_note(d, flow);
 	vmpt_flow_close(flow);
 	if (!ret && s->counts.gaps[VMPT_FLOW_LOSS])
 		ret = count_losses(cli, i);
 	d->total.hash = insn_hash_append(d->total.hash, s->hash, s->counts.instructions);
 	insn_add_counts(&d->total.counts, &s->counts);
 	return ret;
+}
+
+/* The last line. */
+static void end_list(struct cli *cli)
+{
+	json_t *end = json_object();
+
+	cli_json_end(cli, end);
+	cli_json_print(cli, end, stdout, true);
 }
 
 static int follow(struct cli *cli)
@@ -98,7 +109,11 @@ static int follow(struct cli *cli)
 	d->stream = calloc(cli->streams, sizeof(*d->stream));
 	if (!d->stream)
 		return cli_no_memory(cli);
-	cli_progress_start(cli, 1);
+	if (d->list && cli->json)
+		cli_json_print(cli, cli_json_document(cli), stdout, true);
+	/* On a terminal the list itself shows the progress. */
+	if (!d->list || !cli->stdout_tty)
+		cli_progress_start(cli, 1);
 	for (i = 0; i < cli->streams && !ret && (!d->head || d->listed < d->head); i++) {
 		cli_progress_stream(cli, i);
 		ret = run_stream(cli, i);
@@ -108,13 +123,16 @@ static int follow(struct cli *cli)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
 		return CLI_FAILED;
 	}
-	if (!d->head || d->listed < d->head)
+	/* A part of the trace does not say whether images fit. */
+	if (!d->code.count || !d->head || d->listed < d->head)
 		insn_code_warn(cli);
-	if (cli->json)
+	if (d->list && cli->json)
+		end_list(cli);
+	else if (cli->json)
 		insn_json(cli);
-	else if (d->count || d->hash)
+	else if (!d->list)
 		insn_print(cli);
-	cli_filter_tell(cli);
+	cli_filter_warn(cli);
 	return CLI_OK;
 }
 
@@ -128,17 +146,19 @@ static int check(struct cli *cli)
 	}
 	if (d->hash && cli_filter_any(cli))
 		return cli_usage(cli, "--hash is of all instructions: filter by --cpu only");
-	if (d->head && (d->count || d->hash || cli->json))
-		return cli_usage(cli, "--head is for the list of instructions: not with --count, "
-				      "--hash or --json");
+	if (d->head && !d->list)
+		return cli_usage(cli, "--head is for the list: not with --count, "
+				      "--hash or --csv");
 	return cli_filter_check(cli, 0, NULL);
 }
 
 static int run(struct cli *cli)
 {
 	struct insn *d = cli->data;
-	int ret = check(cli);
+	int ret;
 
+	d->list = !d->count && !d->hash && !cli->csv;
+	ret = check(cli);
 	if (ret)
 		return ret;
 	ret = cli_clocks_open(cli, &d->clocks);
@@ -150,9 +170,12 @@ static int run(struct cli *cli)
 		ret = cli_vm_names_open(cli, &d->clocks, &d->names);
 	if (!ret)
 		ret = insn_code_open(cli);
+	if (!ret && d->list)
+		ret = insn_code_names(cli);
 	d->timed = !ret && vmpt_clocks_base(d->clocks.clocks) != VMPT_BASE_NONE;
 	if (!ret)
 		ret = follow(cli);
+	code_names_close(&d->code_names);
 	insn_code_close(d);
 	cli_vm_names_close(&d->names);
 	cli_when_close(&d->when);
@@ -195,7 +218,8 @@ const struct cli_command cli_insn = {
 		"Follow the trace through images of the code: list each instruction that was\n"
 		"executed, with its owner and time, or count them per VM and address space. Where\n"
 		"the code is not known, or does not fit, there is a gap with its reason; the flow\n"
-		"goes on at the next packet with an address.",
+		"goes on at the next packet with an address. --json prints an object a line;\n"
+		"with --count it is one document.",
 	.examples =
 		"  vmpt insn --code=web:ram.img --head=20 perf.data     the first instructions\n"
 		"  vmpt insn --code=guest.addr --count guest.pt         from a set of pages\n"

@@ -12,7 +12,10 @@
 struct insn_image {
 	struct vmpt_image *image;
 	const struct code_given *given;
-	bool used; /* its VM is in the trace */
+	bool used;		  /* its VM has a name here, or it is of all */
+	bool traced;		  /* one of .owner is in the trace */
+	struct vmpt_owner *owner; /* of which it is; none: of all */
+	size_t owners;
 };
 
 /* What the trace's code is (code.c). */
@@ -39,12 +42,13 @@ struct insn_gap {
 
 struct insn {
 	/* Options */
-	struct cli_strings source;
+	struct cli_strings source, symbols;
 	bool count, hash;
 	u8 paging; /* enum vmpt_paging */
 	u64 head;
 
 	struct insn_code code;
+	struct code_names code_names; /* when instructions are listed */
 	struct cli_clocks clocks;
 	struct cli_times when;
 	struct cli_vm_names names;
@@ -58,7 +62,8 @@ struct insn {
 		u64 hash;
 	} * stream, total;
 	struct insn_gap gap[VMPT_FLOW_REASONS];
-	u64 listed;
+	u64 listed; /* rows: instructions and gaps */
+	bool list;  /* instructions, not counts */
 };
 
 /* ---- code.c ---- */
@@ -66,19 +71,16 @@ struct insn {
 /* Open all images, for their VMs. 0, or an exit code after a message; close in either case. */
 int insn_code_open(struct cli *cli);
 void insn_code_close(struct insn *d);
+/* The names of the code, of images and --symbols. 0, or an exit code after a message. */
+int insn_code_names(struct cli *cli);
+/* Note which images' owners are in @flow, at its end. */
+void insn_code_note(struct insn *d, struct vmpt_flow *flow);
 /* At the end: warn of what does not fit the trace. */
 void insn_code_warn(struct cli *cli);
 
-/* ---- kdump.c ---- */
-
-bool insn_is_kdump(const char *path);
-/* 0, or a negative error with @diag filled. */
-int insn_open_kdump(struct vmpt_image **image, const char *path,
-		    const struct vmpt_image_options *options, struct vmpt_diag *diag);
-
 /* ---- count.c ---- */
 
-/* Whether the instructions of @space are wanted, times aside. */
+/* Whether the filters, times aside, want the instructions of @space; if so something fits them. */
 bool insn_wanted(struct cli *cli, const struct vmpt_space *space);
 /* The row of @space; NULL: no memory. */
 struct insn_row *insn_row(struct insn *d, const struct vmpt_space *space);
@@ -93,12 +95,14 @@ u64 insn_hash_append(u64 hash, u64 hash2, u64 n);
 const char *insn_who(struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
 void insn_print(struct cli *cli);
 void insn_json(struct cli *cli);
+/* The members of an address space: whose it is, its CR3 and mode. */
+void insn_json_space(struct cli *cli, json_t *o, const struct vmpt_space *space);
 
 /* ---- list.c ---- */
 
 /*
- * Follow stream @i block by block: print its instructions, or only count those that the filters
- * want. 0 or a negative error.
+ * Follow stream @i block by block: print its instructions, as text or as JSON, or only count those
+ * that the filters want. 0 or a negative error.
  */
 int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print);
 

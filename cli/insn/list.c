@@ -4,9 +4,11 @@
 
 #include "cli/insn/insn.h"
 
-#define INSN_MAX   15
-#define TIME_WIDTH 22
-#define HEX_SHOWN  8 /* bytes in the column */
+#define INSN_MAX      15
+#define TIME_WIDTH    22
+#define PROCESS_WIDTH 20
+#define SYMBOL_WIDTH  32
+#define HEX_SHOWN     8 /* bytes in the column */
 
 /* One stream's walk. */
 struct walk {
@@ -19,12 +21,16 @@ struct walk {
 	struct vmpt_timed_batch batch;
 	size_t item;
 	bool ended;
-	u64 tsc; /* of the last packet at or before the batch; VMPT_TIME_NONE */
+	u64 tsc;    /* of the last packet at or before the batch; VMPT_TIME_NONE */
+	u64 offset; /* of the batch */
 
-	u32 space; /* the row of which is .row */
+	u32 space; /* the row of which is .row, and which .in is */
+	struct vmpt_space in;
 	struct insn_row *row;
 	bool wanted;
 	char who[CLI_WHO];
+	struct names_space names;
+	char process[CLI_WHO + 16];
 	ZydisDecoder decoder;
 	ZydisFormatter formatter;
 };
@@ -60,7 +66,76 @@ static bool time_wanted(const struct walk *w)
 	return (!f->from && !f->to) || cli_filter_time(w->cli, w->tsc);
 }
 
+/* ---- JSON: an object a line ---- */
+
+/* The process, the function, and the module or mapped file that it is in, as far as known. */
+static void json_names(const struct walk *w, json_t *o, u64 ip)
+{
+	const struct insn *d = w->cli->data;
+	const struct vmpt_guest_task *t = w->names.task;
+	struct names_found f;
+
+	if (t) {
+		cli_json_number(w->cli, o, "tgid", t->tgid);
+		cli_json_string(w->cli, o, "comm", t->comm);
+	}
+	if (!code_names_find(w->cli, &d->code_names, &w->names, ip, &f))
+		return;
+	if (f.module)
+		cli_json_string(w->cli, o, "module", f.module);
+	if (f.name)
+		cli_json_string(w->cli, o, "function", f.name);
+	cli_json_hex(w->cli, o, "function_offset", f.offset);
+}
+
+static json_t *json_head(const struct walk *w, u64 offset, u64 ip)
+{
+	const struct insn *d = w->cli->data;
+	json_t *o = json_object();
+
+	cli_json_stream(w->cli, o, w->cli->stream[w->stream]);
+	cli_json_number(w->cli, o, "offset", offset);
+	if (d->timed && w->tsc == VMPT_TIME_NONE)
+		cli_json_set(w->cli, o, "host_tsc", json_null());
+	else if (d->timed)
+		cli_json_hex(w->cli, o, "host_tsc", w->tsc);
+	cli_json_hex(w->cli, o, "ip", ip);
+	if (code_names_any(&d->code_names))
+		json_names(w, o, ip);
+	return o;
+}
+
+static void json_gap(const struct walk *w, const struct vmpt_flow_batch *b, bool space)
+{
+	json_t *o = json_head(w, b->offset, b->ip);
+
+	if (space)
+		insn_json_space(w->cli, o, &w->in);
+	cli_json_string(w->cli, o, "gap", insn_reason_key[b->reason]);
+	cli_json_print(w->cli, o, stdout, true);
+}
+
 /* ---- text ---- */
+
+/* "do_syscall_64+0x3c", "virtio_pci:vp_notify+0x4", "libc.so.6:read+0x1a", "app+0x4711": of its
+ * file. */
+static void print_symbol(const struct walk *w, u64 ip)
+{
+	const struct insn *d = w->cli->data;
+	char text[2 * CLI_WHO], module[CLI_WHO] = "";
+	struct names_found f;
+
+	*text = '\0';
+	if (code_names_find(w->cli, &d->code_names, &w->names, ip, &f)) {
+		const char *base = f.module ? strrchr(f.module, '/') : NULL;
+
+		if (f.module)
+			cli_safe_name(base ? base + 1 : f.module, module);
+		snprintf(text, sizeof(text), "%s%s%s+0x%llx", module, f.module && f.name ? ":" : "",
+			 f.name ? f.name : "", (unsigned long long)f.offset);
+	}
+	printf("%-*s  %-*s  ", PROCESS_WIDTH, w->process, SYMBOL_WIDTH, text);
+}
 
 static void print_head(const struct walk *w, u64 ip)
 {
@@ -72,6 +147,8 @@ static void print_head(const struct walk *w, u64 ip)
 	if (d->timed)
 		printf("%-*s  ", TIME_WIDTH, when);
 	printf("%-12s  %16llx  ", w->who, (unsigned long long)ip);
+	if (code_names_any(&d->code_names))
+		print_symbol(w, ip);
 }
 
 static void print_title(const struct insn *d)
@@ -80,11 +157,18 @@ static void print_title(const struct insn *d)
 
 	if (d->timed)
 		printf("%-*s  ", TIME_WIDTH, cli_when_title(&d->when, title));
-	printf("%-12s  %16s  %-*s  INSTRUCTION\n", "VM", "IP", 2 * HEX_SHOWN, "BYTES");
+	printf("%-12s  %16s  ", "VM", "IP");
+	if (code_names_any(&d->code_names))
+		printf("%-*s  %-*s  ", PROCESS_WIDTH, "PROCESS", SYMBOL_WIDTH, "FUNCTION");
+	printf("%-*s  INSTRUCTION\n", 2 * HEX_SHOWN, "BYTES");
 }
 
-static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b)
+static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b, bool space)
 {
+	if (w->cli->json) {
+		json_gap(w, b, space);
+		return;
+	}
 	print_head(w, b->ip);
 	printf("%s%s at offset 0x%llx%s\n", cli_paint(w->cli, CLI_YELLOW),
 	       insn_reason_text[b->reason], (unsigned long long)b->offset,
@@ -103,6 +187,15 @@ static void print_instruction(const struct walk *w, u64 ip, const u8 *bytes, uns
 		ZydisFormatterFormatInstruction(&w->formatter, insn, op,
 						insn->operand_count_visible, text, sizeof(text), ip,
 						NULL);
+	if (w->cli->json) {
+		json_t *o = json_head(w, w->offset, ip);
+
+		insn_json_space(w->cli, o, &w->in);
+		cli_json_string(w->cli, o, "bytes", hex);
+		cli_json_string(w->cli, o, "text", text);
+		cli_json_print(w->cli, o, stdout, true);
+		return;
+	}
 	print_head(w, ip);
 	printf("%-*s  %s\n", 2 * HEX_SHOWN, hex, text);
 }
@@ -126,20 +219,43 @@ static void set_mode(struct walk *w, u8 exec)
 
 /* ---- blocks ---- */
 
+/* The name of a VM, its VMCS, or "host". */
+static void enter_names(struct walk *w, const struct vmpt_space *s)
+{
+	const struct insn *d = w->cli->data;
+	const struct vmpt_guest_task *t;
+	const char *vm = NULL;
+	char comm[CLI_WHO];
+	s64 vcpu;
+
+	if (s->owner.kind == VMPT_OWNER_HOST)
+		vm = "host";
+	else if (s->owner.kind != VMPT_OWNER_VM ||
+		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
+		vm = NULL;
+	code_names_space(&d->code_names, vm, !s->no_cr3, s->cr3, &w->names);
+	t = w->names.task;
+	*w->process = '\0';
+	if (!t)
+		return;
+	cli_safe_name(t->comm, comm);
+	snprintf(w->process, sizeof(w->process), "%u %s", t->tgid, comm);
+}
+
 static int enter_space(struct walk *w, u32 space)
 {
 	struct insn *d = w->cli->data;
-	struct vmpt_flow_counts counts;
-	struct vmpt_space s;
 
 	if (w->row && w->space == space)
 		return 0;
-	vmpt_flow_space(w->flow, space, &s, &counts);
+	vmpt_flow_space(w->flow, space, &w->in, NULL);
 	w->space = space;
-	w->wanted = insn_wanted(w->cli, &s);
-	insn_who(w->cli, &s.owner, w->who);
-	set_mode(w, s.exec);
-	w->row = insn_row(d, &s);
+	w->wanted = insn_wanted(w->cli, &w->in);
+	insn_who(w->cli, &w->in.owner, w->who);
+	if (w->print && code_names_any(&d->code_names))
+		enter_names(w, &w->in);
+	set_mode(w, w->in.exec);
+	w->row = insn_row(d, &w->in);
 	return w->row ? 0 : -VMPT_E_NOMEM;
 }
 
@@ -201,10 +317,11 @@ static int take_blocks(struct walk *w, const struct vmpt_flow_batch *b)
 
 static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 {
+	const bool space = b->space < vmpt_flow_spaces(w->flow);
 	struct insn *d = w->cli->data;
 	int ret;
 
-	if (b->space < vmpt_flow_spaces(w->flow)) {
+	if (space) {
 		ret = enter_space(w, b->space);
 		if (ret)
 			return ret;
@@ -213,11 +330,15 @@ static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 		w->row->counts.gaps[b->reason]++;
 	} else if (cli_filter_owners(w->cli) || cli_filter(w->cli)->cr3s) {
 		return 0;
+	} else {
+		cli_filter(w->cli)->seen = true;
 	}
 	d->stream[w->stream].counts.gaps[b->reason]++;
 	insn_note_gap(d, w->flow, b, w->stream);
-	if (w->print)
-		print_gap(w, b);
+	if (w->print) {
+		print_gap(w, b, space);
+		d->listed++;
+	}
 	return 0;
 }
 
@@ -235,9 +356,10 @@ int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 	options.threads = 1;
 	if (d->timed)
 		ret = vmpt_timed_open(&w.timed, d->clocks.clocks, i, &options);
-	if (print)
+	if (print && !cli->json)
 		print_title(d);
 	while (!ret && (ret = vmpt_flow_next(flow, &batch)) > 0) {
+		w.offset = batch.offset;
 		ret = follow_time(&w, batch.offset);
 		if (ret || !time_wanted(&w))
 			continue;

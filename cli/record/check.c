@@ -255,6 +255,7 @@ static void check_room(struct recorder *r)
 		say(r, FATAL, "%s: %s", path, strerror(errno));
 		return;
 	}
+	rec_check_memory(r, path);
 	have = (u64)fs.f_bavail * fs.f_frsize;
 	if (have >= need)
 		return;
@@ -307,6 +308,4 @@ void rec_check(struct recorder *r)
 	check_lock(r);
 	check_room(r);
 	check_vms(r);
-	if (r->o->domain.count && !rec_find_program("virsh", path))
-		say(r, FATAL, "--guest-memory needs virsh: install libvirt-clients");
 }

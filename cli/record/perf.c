@@ -4,6 +4,7 @@
  * perf writes what it has and ends, so nothing recorded is lost.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -102,8 +103,8 @@ int rec_perf_args(struct recorder *r, struct rec_perf *p)
 
 /* ---- other programs ---- */
 
-/* Start @arg; its process id, or -1 after a message. */
-static pid_t start(const struct recorder *r, char *const *arg, const sigset_t *mask)
+/* Start @arg, with its output to @out if that is not -1; its process id, or -1 after a message. */
+static pid_t start(const struct recorder *r, char *const *arg, const sigset_t *mask, int out)
 {
 	pid_t pid = fork();
 
@@ -115,24 +116,67 @@ static pid_t start(const struct recorder *r, char *const *arg, const sigset_t *m
 	prctl(PR_SET_PDEATHSIG, SIGINT);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	if (out >= 0)
+		dup2(out, STDOUT_FILENO);
 	execvp(arg[0], arg);
 	cli_error(r->cli, "cannot run %s: %s", arg[0], strerror(errno));
 	_exit(127);
 }
 
-int rec_run(const struct recorder *r, char *const *arg)
+/* Up to its end, or @size - 1 bytes. */
+static void take_output(int fd, char *text, size_t size)
 {
-	sigset_t mask;
-	int status;
-	pid_t pid;
+	size_t n = 0;
+	ssize_t more = 1;
 
-	sigprocmask(SIG_SETMASK, NULL, &mask);
-	pid = start(r, arg, &mask);
-	if (pid < 0)
+	while (n + 1 < size && more) {
+		more = read(fd, text + n, size - 1 - n);
+		if (more < 0 && errno != EINTR)
+			break;
+		n += more > 0 ? (size_t)more : 0;
+	}
+	text[n] = '\0';
+	close(fd);
+}
+
+static void block_signals(sigset_t *set, sigset_t *old)
+{
+	static const int signals[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP };
+	size_t i;
+
+	sigemptyset(set);
+	for (i = 0; i < VMPT_ARRAY_SIZE(signals); i++)
+		sigaddset(set, signals[i]);
+	sigprocmask(SIG_BLOCK, set, old);
+	/* A shell starts background jobs with it ignored; perf handles both. */
+	signal(SIGINT, SIG_DFL);
+}
+
+int rec_run(struct recorder *r, char *const *arg, char *text, size_t size)
+{
+	int status = -1, sig, fd[2] = { -1, -1 };
+	sigset_t set, old;
+	pid_t pid, ended;
+
+	if (text && pipe2(fd, O_CLOEXEC))
 		return -1;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
+	block_signals(&set, &old);
+	pid = start(r, arg, &old, fd[1]);
+	if (text) {
+		close(fd[1]);
+		take_output(fd[0], text, size);
+	}
+	while (pid > 0) {
+		ended = waitpid(pid, &status, WNOHANG);
+		if (ended == pid || (ended < 0 && errno != EINTR))
+			break;
+		sig = sigwaitinfo(&set, NULL);
+		if (sig > 0 && sig != SIGCHLD) {
+			r->stopped = true;
+			kill(pid, SIGINT);
+		}
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	return status;
 }
 
@@ -163,21 +207,14 @@ static int watch(struct recorder *r, pid_t pid, const sigset_t *set, bool *stopp
 
 int rec_perf_run(struct recorder *r, struct rec_perf *p)
 {
-	static const int signals[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP };
 	bool stopped = false;
 	sigset_t set, old;
 	int status;
-	size_t i;
 	pid_t pid;
 
-	sigemptyset(&set);
-	for (i = 0; i < VMPT_ARRAY_SIZE(signals); i++)
-		sigaddset(&set, signals[i]);
-	sigprocmask(SIG_BLOCK, &set, &old);
-	/* A shell starts background jobs with it ignored; perf handles both. */
-	signal(SIGINT, SIG_DFL);
+	block_signals(&set, &old);
 	rec_look(r);
-	pid = start(r, p->arg, &old);
+	pid = start(r, p->arg, &old, -1);
 	status = pid < 0 ? -1 : watch(r, pid, &set, &stopped);
 	rec_look_last(r);
 	sigprocmask(SIG_SETMASK, &old, NULL);

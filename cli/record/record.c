@@ -75,9 +75,12 @@ static const struct cli_option options[] = {
 	{ "every", 0, CLI_NUMBER, "MS", "scan the VMs every MS milliseconds", "1000", .min = 1,
 	  .max = 3600000, CLI_AT(struct rec_options, every) },
 	{ "guest-memory", 0, CLI_STRING, "DOMAIN",
-	  "save the memory of this libvirt domain at the end",
+	  "save a dump of the memory of this libvirt domain",
 	  .words = "$(virsh -q list --name 2>/dev/null)", CLI_AT(struct rec_options, domain),
 	  .take = take_guest_memory },
+	{ "guest-memory-at", 0, CLI_WORD, "WHEN",
+	  "when: at the end of the recording, at its start, or both", "end", "end, start, both",
+	  CLI_AT(struct rec_options, memory_at) },
 	{ 0 },
 };
 
@@ -159,6 +162,7 @@ static int tell(struct recorder *r, const struct rec_perf *p)
 static int record(struct recorder *r, struct rec_perf *p)
 {
 	int code = make_folder(r), given;
+	unsigned int failed = 0;
 	bool ran = false;
 
 	if (code)
@@ -168,14 +172,18 @@ static int record(struct recorder *r, struct rec_perf *p)
 	rec_save(r);
 	code = cli_recorder_open(&r->recorder, r->cli, r->o->out, rec_host(r));
 	if (!code) {
-		code = rec_perf_run(r, p);
-		ran = true;
+		failed = rec_save_memory(r, true);
+		ran = !r->stopped;
+		code = ran ? rec_perf_run(r, p) : CLI_FAILED;
+	}
+	/* The guests keep running: their memory first. */
+	if (ran) {
+		cli_json_set(r->cli, r->recorder.doc, "end", json_incref(r->end));
+		cli_recorder_put(&r->recorder);
+		failed += rec_save_memory(r, false);
 	}
 	given = cli_recorder_close(&r->recorder, r->end);
-	code = code ? code : given;
-	/* The guests' memory first: they keep running. */
-	if (ran && rec_save_memory(r))
-		code = CLI_FAILED;
+	code = code ? code : failed ? CLI_FAILED : given;
 	if (fclose(r->side) && !r->side_errno)
 		r->side_errno = errno;
 	if (r->side_errno) {
@@ -221,7 +229,7 @@ static int run(struct cli *cli)
 	cli->mode = 0600;
 	r.cpus = cpus > 0 ? (unsigned int)cpus : 1;
 	rec_check(&r);
-	code = r.fatal && !o->dry_run ? CLI_FAILED : rec_perf_args(&r, &p);
+	code = r.stopped || (r.fatal && !o->dry_run) ? CLI_FAILED : rec_perf_args(&r, &p);
 	if (!code && o->dry_run) {
 		for (i = 0; i < p.args; i++) {
 			fputs(i ? " " : "", stdout);

@@ -9,17 +9,22 @@
 #include <sys/types.h>
 
 #include "cli/sideinfo/sideinfo.h"
+#include "cli/symbols/symbols.h"
 
 #define REC_PATH    512
 #define REC_DEBUGFS "/sys/kernel/debug/kvm"
 /* Symbols of the host, not of a guest; and guests' whole memories, which are no code by address. */
 #define REC_HOST   CLI_FOLDER_SYMBOLS "/host"
-#define REC_MEMORY CLI_FOLDER_IMAGES "/memory"
+#define REC_MEMORY CODE_MEMORY
 #define REC_PMU	   "/sys/bus/event_source/devices/intel_pt"
+
+/* --guest-memory-at */
+enum { REC_AT_END, REC_AT_START, REC_AT_BOTH };
 
 struct rec_options {
 	const char *out;
 	struct cli_strings domain; /* --guest-memory */
+	u8 memory_at;		   /* REC_AT_* */
 	u64 aux_size;		   /* bytes per CPU */
 	u64 every;		   /* ms between two scans of the VMs */
 	u64 psb_period, mtc_period;
@@ -50,6 +55,7 @@ struct recorder {
 	size_t vcpus;
 	/* What the checks found */
 	unsigned int fatal, lacking;
+	bool stopped; /* a signal ended what rec_run() ran */
 	bool has_tracepoints, has_mtc, has_cyc;
 	unsigned int cpus;
 };
@@ -97,8 +103,13 @@ void rec_write(struct recorder *r, json_t *line);
 /* Copy kallsyms, modules, and the VMMs' command lines. */
 void rec_save(struct recorder *r);
 void rec_save_cmdline(struct recorder *r, int pid);
-/* Guests' memory through virsh. The number of those that failed. */
-unsigned int rec_save_memory(struct recorder *r);
+
+/* ---- memory.c ---- */
+
+/* Whether the domains of --guest-memory can be dumped into @folder; counts what is missing. */
+void rec_check_memory(struct recorder *r, const char *folder);
+/* Dumps of their memory, if they are wanted then. The number of those that failed. */
+unsigned int rec_save_memory(struct recorder *r, bool start);
 
 /* ---- perf.c ---- */
 
@@ -116,8 +127,11 @@ struct rec_perf {
 int rec_perf_args(struct recorder *r, struct rec_perf *p);
 /* The full path of @program in $PATH. */
 bool rec_find_program(const char *program, char path[REC_PATH]);
-/* Run @arg to its end. Its wait status, or -1. */
-int rec_run(const struct recorder *r, char *const *arg);
+/*
+ * Run @arg to its end. Its wait status, or -1. Up to @size - 1 bytes of its output go to @text, if
+ * that is not NULL. A signal that would end this process ends @arg, and sets .stopped.
+ */
+int rec_run(struct recorder *r, char *const *arg, char *text, size_t size);
 /*
  * Run perf until it ends, or a signal ends it, and scan the VMs meanwhile. 0, or an exit code
  * after a message.

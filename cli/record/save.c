@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/record/record.h"
@@ -90,41 +89,4 @@ void rec_save_cmdline(struct recorder *r, int pid)
 	snprintf(from, sizeof(from), "/proc/%d/cmdline", pid);
 	snprintf(to, sizeof(to), "cmdline/%d", pid);
 	save(r, from, to);
-}
-
-unsigned int rec_save_memory(struct recorder *r)
-{
-	char path[REC_PATH], virsh[REC_PATH];
-	unsigned int failed = 0;
-	size_t i;
-	int n;
-
-	if (!r->o->domain.count)
-		return 0;
-	if (!rec_find_program("virsh", virsh)) {
-		cli_error(r->cli, "no guest's memory is saved: there is no virsh in $PATH; "
-				  "install libvirt-clients");
-		return (unsigned int)r->o->domain.count;
-	}
-	n = snprintf(path, sizeof(path), "%s/" REC_MEMORY, r->o->out);
-	if (n < 0 || n >= REC_PATH || (mkdir(path, 0700) && errno != EEXIST)) {
-		cli_error(r->cli, "%s: %s", path, strerror(errno));
-		return (unsigned int)r->o->domain.count;
-	}
-	for (i = 0; i < r->o->domain.count; i++) {
-		const char *domain = r->o->domain.s[i];
-		char *arg[] = { virsh,	  "-q",	      "dump",	      "--memory-only",
-				"--live", "--domain", (char *)domain, "--file",
-				path,	  NULL };
-		int status;
-
-		n = snprintf(path, sizeof(path), "%s/" REC_MEMORY "/%s.elf", r->o->out, domain);
-		status = n > 0 && n < REC_PATH ? rec_run(r, arg) : -1;
-		if (!status)
-			continue;
-		cli_error(r->cli, "the memory of domain '%s' is not saved: virsh dump failed",
-			  domain);
-		failed++;
-	}
-	return failed;
 }

@@ -553,7 +553,7 @@ int cli_filter_open_clocks(struct cli *cli, struct cli_clocks *clocks)
 	return code;
 }
 
-void cli_filter_tell(const struct cli *cli)
+void cli_filter_warn(const struct cli *cli)
 {
 	if (cli_filter_any(cli) && !cli_filter(cli)->seen)
 		cli_warn(cli, "nothing in the trace fits the filters");

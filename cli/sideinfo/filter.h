@@ -114,6 +114,6 @@ int cli_filter_slice(struct cli *cli, struct cli_filter_walk *walk, struct vmpt_
 		     bool *begins, bool *ends);
 
 /* At the end: warn if nothing was wanted. */
-void cli_filter_tell(const struct cli *cli);
+void cli_filter_warn(const struct cli *cli);
 
 #endif

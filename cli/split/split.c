@@ -313,7 +313,7 @@ static int run(struct cli *cli)
 	if (!err)
 		cli_vm_names_tell(cli, &s->names);
 	if (!err)
-		cli_filter_tell(cli);
+		cli_filter_warn(cli);
 	slices_close(s->index);
 	json_decref(s->owners);
 	json_decref(s->errors);

@@ -297,7 +297,7 @@ static int run(struct cli *cli)
 	else
 		print_text(cli, c, &total);
 	if (!ret)
-		cli_filter_tell(cli);
+		cli_filter_warn(cli);
 	cli_clocks_close(&s->clocks);
 	free(c);
 	return ret ? CLI_FAILED : CLI_OK;

@@ -28,6 +28,12 @@ void elf_code_free(struct elf_code *code);
 /* Up to @n bytes at @ip of VM @vm (NULL: not known) into @buf: how many there are. */
 size_t elf_code_read(const struct elf_code *code, const char *vm, u64 ip, u8 *buf, size_t n);
 
+/* ---- kdump-compressed dumps ---- */
+
+/* What reads them, of dlopen(); NULL: this vmpt was built without it. */
+void *code_kdump_module(void);
+bool code_has_kdump(void);
+
 /* ---- symbols ---- */
 
 struct elf_symbol {

@@ -204,8 +204,12 @@ int code_files_open(struct cli *cli, const struct code_options *o, struct code_f
 	return code ? code : add_folder(cli, files, CLI_FOLDER_SYMBOLS, CODE_RAW);
 }
 
-/* @o: a member of "code" in recording.json, a file in its folder; "vm" null: the host's code. */
-static int add_recorded(struct cli *cli, struct code_files *files, const json_t *o)
+/*
+ * @o: a member of @key in recording.json, a file in @folder of it ("": itself); "vm" null: the
+ * host's code.
+ */
+static int add_recorded(struct cli *cli, struct code_files *files, const json_t *o, const char *key,
+			const char *folder)
 {
 	const char *name = json_string_value(json_object_get(o, "file"));
 	const char *vm = json_string_value(json_object_get(o, "vm"));
@@ -214,15 +218,22 @@ static int add_recorded(struct cli *cli, struct code_files *files, const json_t 
 	struct stat st;
 	int code = CLI_OK;
 
-	if (!name || strchr(name, '/') || asprintf(&g.path, "%s/%s", cli->folder->path, name) < 0) {
-		cli_warn(cli, "%s: \"code\" has no name of a file in its folder: it is not used",
-			 cli->folder->head);
+	if (!name || strchr(name, '/') ||
+	    asprintf(&g.path, "%s/%s%s", cli->folder->path, folder, name) < 0) {
+		cli_warn(cli, "%s: \"%s\" has no name of a file in its folder: it is not used",
+			 cli->folder->head, key);
 		return CLI_OK;
 	}
 	if (lstat(g.path, &st) || !S_ISREG(st.st_mode)) {
 		cli_warn(cli,
 			 "%s: is missing or not a regular file, but " CLI_FOLDER_HEAD " lists it",
 			 g.path);
+		free(g.path);
+		return CLI_OK;
+	}
+	/* What wrote it was killed before it wrote anything. */
+	if (!st.st_size) {
+		cli_warn(cli, "%s: is empty: it is not used", g.path);
 		free(g.path);
 		return CLI_OK;
 	}
@@ -237,15 +248,61 @@ static int add_recorded(struct cli *cli, struct code_files *files, const json_t 
 	return code;
 }
 
-int code_sources_open(struct cli *cli, const struct cli_strings *list, struct code_files *files)
+/* The last one first: a dump at the end has more than one at the start. */
+static int add_list(struct cli *cli, struct code_files *files, const char *key, const char *folder)
 {
-	const json_t *recorded = cli->folder ? json_object_get(cli->folder->doc, "code") : NULL;
-	int code = add_all(cli, files, "--code", list, CODE_SOURCE);
+	const json_t *all = cli->folder ? json_object_get(cli->folder->doc, key) : NULL;
+	size_t i = json_array_size(all);
+	int code = CLI_OK;
+
+	while (i-- && !code)
+		code = add_recorded(cli, files, json_array_get(all, i), key, folder);
+	return code;
+}
+
+/* Of a kernel's file it is known, so that it is compared with the kernel of an image. */
+static int add_symbols(struct cli *cli, struct code_files *files, const char *arg)
+{
+	size_t before = files->count;
+	int code = add(cli, files, "--symbols", arg, NULL, CODE_RAW);
+	struct code_given *g = &files->given[before];
+
+	if (code || files->count == before || g->kind != CODE_IMAGE)
+		return code;
+	g->only_names = false;
+	return find_elf_kind(cli, g);
+}
+
+int code_symbols_open(struct cli *cli, const struct cli_strings *list, struct code_files *files)
+{
+	struct stat st;
+	int code = CLI_OK;
 	size_t i;
 
+	for (i = 0; i < list->count && !code; i++)
+		if (stat(list->s[i], &st) || !S_ISDIR(st.st_mode))
+			code = add_symbols(cli, files, list->s[i]);
+	return code ? code : add_folder(cli, files, CLI_FOLDER_SYMBOLS, CODE_RAW);
+}
+
+int code_images_open(struct cli *cli, const struct cli_strings *list, struct code_files *files)
+{
+	int code = add_all(cli, files, NULL, list, CODE_SOURCE);
+
+	if (!code)
+		code = add_list(cli, files, "memory", CODE_MEMORY "/");
+	return code ? code : add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_SOURCE);
+}
+
+int code_sources_open(struct cli *cli, const struct cli_strings *list, struct code_files *files)
+{
+	int code = add_all(cli, files, "--code", list, CODE_SOURCE);
+
 	/* What ran, as it was at the time, before what may have been changed since. */
-	for (i = 0; i < json_array_size(recorded) && !code; i++)
-		code = add_recorded(cli, files, json_array_get(recorded, i));
+	if (!code)
+		code = add_list(cli, files, "code", "");
+	if (!code)
+		code = add_list(cli, files, "memory", CODE_MEMORY "/");
 	if (!code)
 		code = add_folder(cli, files, CLI_FOLDER_IMAGES, CODE_SOURCE);
 	return code;

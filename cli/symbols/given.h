@@ -8,6 +8,9 @@
 
 #include "cli/base/base.h"
 
+/* Dumps of guests' memory that recording.json lists. */
+#define CODE_MEMORY CLI_FOLDER_IMAGES "/memory"
+
 enum code_kind {
 	CODE_KERNEL,  /* an ELF file with the symbol _text; ADDR: where that is */
 	CODE_IMAGE,   /* another; ADDR: where its first page is */
@@ -75,6 +78,10 @@ int code_files_open(struct cli *cli, const struct code_options *options, struct 
  * the names are read, not the files.
  */
 int code_sources_open(struct cli *cli, const struct cli_strings *list, struct code_files *files);
+/* The images of @list, "[VM:]IMAGE", and of the recording's images/. */
+int code_images_open(struct cli *cli, const struct cli_strings *list, struct code_files *files);
+/* The files of --symbols, but for folders, and those of the recording's symbols/. */
+int code_symbols_open(struct cli *cli, const struct cli_strings *list, struct code_files *files);
 void code_files_close(struct code_files *files);
 /* Whether @given is for the VM of this name; NULL: not known. */
 bool code_is_for(const struct code_given *given, const char *vm);

@@ -5,5 +5,7 @@
 
 #include "cli/symbols/code.h"
 #include "cli/symbols/file.h"
+#include "cli/symbols/image.h"
+#include "cli/symbols/names.h"
 
 #endif

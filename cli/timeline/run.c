@@ -360,7 +360,7 @@ static int finish(struct run *r)
 			 : r->t.hz > 0			    ? " s"
 							    : " ticks");
 	else
-		cli_filter_tell(r->cli);
+		cli_filter_warn(r->cli);
 	/* In a part of the trace without a span none can have run. */
 	if (r->any || (!r->filter->from && !r->filter->to))
 		timeline_names_tell(r->cli, &r->names, r->filter->from || r->filter->to);

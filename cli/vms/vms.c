@@ -455,7 +455,7 @@ static void print_all(struct cli *cli, const struct vms_row *row, size_t rows)
 		print_text(cli, row, rows);
 	warn_others(cli, row, rows);
 	cli_vm_names_tell(cli, &((const struct vms *)cli->data)->names);
-	cli_filter_tell(cli);
+	cli_filter_warn(cli);
 	if (cli->json)
 		cli_json_list_close(cli, stdout);
 }

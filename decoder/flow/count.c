@@ -4,15 +4,15 @@
 
 static void spread_path(struct engine *e, const struct path *p)
 {
-	u32 unit, i;
+	const u32 *list = e->lists + p->list, *end = list + p->count;
+	u64 *node_hits = e->node_hits, hits = p->hits;
 
-	for (i = 0; i < p->count; i++) {
-		unit = e->lists[p->list + i];
+	for (; list < end; list++) {
 		/* A path is made after those that are in it. */
-		if (unit & UNIT_PATH)
-			e->paths[unit & ~UNIT_PATH].hits += p->hits;
+		if (*list & UNIT_PATH)
+			e->paths[*list & ~UNIT_PATH].hits += hits;
 		else
-			e->node_hits[unit] += p->hits;
+			node_hits[*list] += hits;
 	}
 }
 
@@ -22,6 +22,7 @@ void vmpt_flow_spread(struct engine *e)
 	size_t id;
 	u32 i;
 
+	vmpt_flow_raw_spread(e);
 	for (id = e->path_count; id--;) {
 		if (e->paths[id].hits)
 			spread_path(e, &e->paths[id]);

@@ -2,150 +2,27 @@
 /*
  * Inside the flow decoder: an engine decodes parts of a stream, one after the other, in one thread.
  * docs/flow.md has the terms and the rules. Its files: space.c (address spaces and their code),
- * block.c, node.c (nodes and the table of IPs), walk.c (TNT bits and the memos of them), packets.c
- * (the loop over packets), events.c (packets that the loop leaves out), state.c (entering and
- * leaving a node), results.c, count.c.
+ * block.c, node.c (nodes and the table of IPs), change.c, choose.c (code that changes), walk.c (TNT
+ * bits and the memos of them), packets.c (the loop over packets), events.c (packets that the loop
+ * leaves out), state.c (entering and leaving a node), results.c, count.c. tables.h has what the
+ * tables of an engine are made of, flow.h what is around engines.
  */
 #ifndef VMPT_DECODER_FLOW_ENGINE_H
 #define VMPT_DECODER_FLOW_ENGINE_H
 
-#include "decoder/flow/insn.h"
+#include "decoder/flow/tables.h"
+#include "decoder/pt/pt.h"
 #include "decoder/vmpt-flow.h"
 #include "util/array.h"
 #include "util/hash.h"
 
-#define NONE (~0U)
-
 /* Room for results. */
 #define VMPT_FLOW_RESULTS 4096
 
-/* ---- address spaces ---- */
-
-struct space {
-	struct vmpt_space id;
-	u32 epoch;
-	u64 gaps[VMPT_FLOW_REASONS];
-};
-
-/* A page of a space's code, in one of its versions, or that there is none. */
-struct page {
-	u64 linear;
-	u32 space;
-	u8 nth;
-	bool here;
-	struct vmpt_page page;
-};
-
-/* ---- blocks and nodes ---- */
-
-/* Straight code within a page; its last instruction may reach into the next. */
-struct block {
-	u64 ip, end_ip, next, target;
-	u64 hash;	    /* the ordered hash of its instructions; with options.hash */
-	u64 whole, partial; /* how often it ran, and how many instructions besides */
-	u32 space;
-	u16 insns;
-	u8 class; /* of the last instruction: enum vmpt_insn_class */
-};
-
-/* How a node ends, besides the classes of branches that wait for a packet. */
-enum { END_NO_CODE = VMPT_INSN_CLASSES, END_BAD_CODE, END_ENDLESS };
-
-/*
- * Blocks that follow each other over direct jumps and calls, up to what waits for a packet. A
- * handle is the node's index << HANDLE_SHIFT with what the loop over packets must know.
- */
-#define HANDLE_COND  0x01u /* ends with a conditional branch */
-#define HANDLE_TIP   0x02u /* ends with what waits for a TIP */
-#define HANDLE_RET   0x04u /* of these: a near RET */
-#define HANDLE_PUSH  0x08u /* has calls */
-#define HANDLE_MULTI 0x10u /* has more than one block */
-#define HANDLE_SHIFT 5
-#define NODES_MAX    (1u << 26)
-
-#define NODE_BLOCKS 1024u
-#define NODE_PUSHES 192u
-
-struct node {
-	u64 ip;
-	u64 next_ip; /* after its last instruction: where code is missing, or COND falls through */
-	u32 space;
-	u32 list;     /* of its blocks, in engine.lists */
-	u32 calls;    /* of its return addresses, in engine.returns */
-	u32 child[2]; /* COND: handles, 0 unknown: not taken, taken */
-	u16 count;    /* of blocks */
-	u8 call_count;
-	u8 end;	      /* enum vmpt_insn_class or END_* */
-	bool mov_cr3; /* has a MOV CR3 */
-};
-
-/* h' = h * pow + hash is what a stretch of code does to the ordered hash. */
-struct hashes {
-	u64 hash, pow;
-};
-
-struct ip_slot {
-	u64 ip;
-	u32 space;
-	u32 handle; /* 0: free */
-};
-
-/* ---- memos ---- */
-
-/*
- * A stretch of packets from one node to another, whose nodes are known: those entered, the last one
- * of which is the node that it leads to. Its hash has the node it begins at, not the last one. A
- * unit of a path is a node's index, or a path's index | UNIT_PATH.
- */
-#define UNIT_PATH 0x80000000u
-
-struct path {
-	u64 hits;
-	struct hashes h;
-	u32 list, count;
-	u32 flat, flat_count; /* its blocks, in engine.flats; 0: not made yet */
-};
-
-/* What a path does to the stack of return addresses, and from where it does so. */
-struct effect {
-	u32 next; /* of the same key; 0: none */
-	u32 end;  /* the handle that it leads to */
-	u32 path;
-	u32 values;  /* in engine.values: guards from the top down, then what is pushed */
-	u64 guarded; /* bit n: guard n must be equal: a compressed RET popped it */
-	u8 pops, pushes, peak;
-	bool clear;    /* all is popped */
-	u8 end_pushes; /* of pushes: those of the last node */
-};
-
-/* Up to 8 TNT-8 from a node. */
-struct memo {
-	u64 bytes;
-	u32 start, end; /* handles; start 0: free */
-	u32 path;
-	u32 effect; /* 0: the stack does not matter; else .end and .path are the effect's */
-};
-
-/*
- * Up to RAW_BYTES bytes of the trace from a node and Last IP: whole TNT-8, PAD and TIP packets, and
- * a TIP.PGD at their end, for which .end is 0.
- */
-#define RAW_BYTES    16
-#define RAW_DISABLED 0x80000000u /* instead of a handle: | the space */
-
-struct raw_memo {
-	u64 bytes[RAW_BYTES / 8];
-	u64 last_ip, next_last_ip;
-	u32 start; /* a handle, or RAW_DISABLED | space; 0: free */
-	u32 end;   /* a handle; 0: PacketEn is 0 */
-	u32 path, effect;
-	u8 size;
-} __attribute__((aligned(64)));
-
 /* Whether raw memos are worth it: they are for a while, as often as they are hit. */
-#define RAW_TRIAL 8192u	     /* lookups, then hits are counted */
-#define RAW_PAUSE (1u << 20) /* bytes without them */
-#define RAW_SEEN  4096u
+#define RAW_TRIAL 4096u	     /* lookups, then hits are counted */
+#define RAW_PAUSE (1u << 15) /* bytes without them, then twice as many, up to 16 times */
+#define RAW_SEEN  16384u
 
 /* ---- where the decoder is ---- */
 
@@ -165,14 +42,29 @@ struct track {
 	u64 guards[DEPTH]; /* by -low */
 	bool any, off;	   /* off: more than an effect can say */
 	bool clear;	   /* all that was there at the start is gone */
+	u8 compressed;	   /* RETs with a TNT bit: fewer than bits */
 };
 
-/*
- * With code that changes: all code is good from .from to .to, which is known once its pages were
- * asked for. Each epoch has spaces of its own, so that code is decoded again in the next.
- */
-struct epoch {
-	u64 from, to;
+/* ---- code that changes: change.c ---- */
+
+/* What is made of a block, a node or a path: a list, of which this is an element. */
+struct link {
+	u32 unit; /* of a block: a node; of a node, or of a path: a path */
+	u32 next; /* 0: none */
+};
+
+/* Of a block: the lists of its one or two pages, links to its nodes. */
+struct block_life {
+	u32 next[2];
+	u32 nodes;
+	bool listed[2];
+};
+
+/* Of a path: links to paths that have it, and the memo it is of. */
+struct path_life {
+	u32 paths;
+	u32 key; /* hash of the memo's key */
+	bool raw, old;
 };
 
 #define TSC_SIZE 8 /* of a TSC packet */
@@ -189,6 +81,20 @@ struct epoch {
 
 enum place { LOST, DISABLED, RUNNING };
 
+/* Pages of which other versions are chosen. */
+#define CHOICES 16
+/* After a loss: what is known of where the flow may be. */
+enum { REJOIN_NONE, REJOIN_READY, REJOIN_ACTIVE };
+
+/* Where the flow was before a loss. */
+struct anchor {
+	u64 ip;
+	u32 space;
+	bool set;
+};
+
+#define VMPT_FLOW_ANCHORS 16
+
 struct cursor {
 	u64 at; /* offset in the stream */
 	u64 last_ip;
@@ -201,20 +107,46 @@ struct cursor {
 	u8 pending;
 	bool no_cr3;
 	u8 block; /* vmpt_pt_block_after() */
-	u32 epoch;
-	u64 tsc; /* of the last TSC packet, with engine.timed; else 0 */
+	u64 tsc;  /* of the last TSC packet, with engine.timed; else 0 */
+	/* Since the last PSB; for rejoin.c */
+	struct anchor anchors[VMPT_FLOW_ANCHORS];
+	u32 spent;	    /* steps of searches */
+	u64 cut_at, cut_ip; /* where the decoder went on after lost bytes, and Last IP there */
+	u8 rejoin;	    /* REJOIN_*, while .place is LOST */
+	u32 compressed;	    /* RETs that were */
+	u64 psb_at;	    /* after the last PSB */
 	/* A PSB+ so far */
 	bool psb_fup, psb_pip, psb_tsx;
 	u8 psb_exec; /* 0: none */
-	u64 psb_ip, psb_cr3;
+	u64 psb_ip, psb_cr3, psb_tsc;
+	/* Since the PSB */
+	struct choice {
+		u32 page, version;
+	} choice[CHOICES];
+	u8 choices;
 };
 
-/* PSB+ are mostly those that came before: what they say, by their bytes. */
-#define PSB_MEMOS      8
+/* Nodes at which the flow may be. */
+#define REJOIN_NODES 1024u
+/* TNT packets before the loss: places at some of them are where the search begins. */
+#define REJOIN_BACK 16u
+/* Bytes to the last PSB, at most. */
+#define REJOIN_WINDOW (64u << 10)
+
+struct rejoin {
+	u32 node[REJOIN_NODES]; /* handles */
+	u32 count, space;
+	u32 bits, taken;	    /* bits that they followed, and how many were 1 */
+	u32 round;		    /* of .seen */
+	u64 seen[4 * REJOIN_NODES]; /* a set: round and handle */
+};
+
+/* PSB+ are mostly those that came before: what they say, by a hash of their first bytes. */
+#define PSB_MEMOS      64
 #define PSB_MEMO_BYTES 112
 
 struct psb_memo {
-	u64 ip, cr3, last_ip;
+	u64 ip, cr3, last_ip, tsc;
 	u8 bytes[PSB_MEMO_BYTES]; /* after the PSB itself */
 	u8 size;		  /* 0: free */
 	u8 exec;
@@ -239,13 +171,18 @@ struct engine {
 	/* hot */
 	struct cursor c;
 	const u8 *data;
-	u64 stop;	 /* the loop ends here; packets end at or before it */
-	u64 limit;	 /* bytes up to here may be read */
-	u64 weight;	 /* 1; while a stack is built again: 0 */
+	u64 stop;      /* the loop ends here; packets end at or before it */
+	u64 limit;     /* bytes up to here may be read */
+	u64 until;     /* .stop is not after it */
+	u64 slice_end; /* of the owner that it is now */
+	/* What an execution counts: 1; while a stack is built again: 0; to take back what was
+	 * decoded from a wrong start: -1. */
+	u64 weight;
 	struct hashes h; /* without the current node */
 	struct ip_slot *ips;
 	struct memo *memos;
-	struct raw_memo *raws;
+	struct raw_memo *raws; /* the first is none */
+	u32 *raw_index;	       /* by hash: indices of them; 0: free */
 	struct node *nodes;
 	u64 *node_hits;
 	struct hashes *node_hashes;
@@ -254,6 +191,7 @@ struct engine {
 	u32 ip_mask, memo_mask, raw_mask;
 	u32 raw_lookups, raw_hits; /* since the trial began */
 	u64 raw_from;		   /* not before this offset */
+	u8 raw_pauses;		   /* in a row */
 	u32 log_count, log_room;
 	u64 seed;
 	bool hash, blocks,
@@ -261,6 +199,8 @@ struct engine {
 
 	struct returns_stack s;
 	const struct vmpt_stream *stream;
+	struct vmpt_follow *follow; /* is given packets that may change the owner */
+	bool followed;		    /* but not those found among lost bytes */
 	struct vmpt_code *code;
 	struct vmpt_flow_options options;
 	struct vmpt_owner owner;
@@ -276,17 +216,15 @@ struct engine {
 	} * owners;
 	size_t owner_count;
 	struct psb_memo psb_memo[PSB_MEMOS];
-	u64 psb_at; /* of the PSB+ that is decoded */
-	u32 psb_next;
+	struct rejoin rejoin;
 	u64 batch_from;
 
 	/* tables that grow; see vmpt_flow_flush() */
-	size_t node_count, node_room, path_count, path_room, ip_count, memo_count, raw_count;
+	size_t node_count, node_room, path_count, path_room, ip_count, memo_count, raw_count,
+		raw_room;
 	u16 *raw_seen; /* keys that were looked up once */
 	u32 *lists;    /* of nodes' blocks and of paths' units */
 	size_t list_count, list_room;
-	u32 *flats;
-	size_t flat_count, flat_room;
 	u64 *returns;
 	size_t return_count, return_room;
 	struct effect *effects;
@@ -302,7 +240,7 @@ struct engine {
 
 	/* what stays */
 	struct block *block;
-	size_t block_count;
+	size_t block_count, block_room;
 	struct vmpt_hash block_index;
 	struct space *space;
 	size_t space_count;
@@ -311,12 +249,30 @@ struct engine {
 	size_t page_count;
 	u32 page_last; /* the one that was asked for last */
 	struct vmpt_hash page_index;
-	struct epoch *epochs; /* the first is that before the first TSC */
-	size_t epoch_count;
-	bool timed; /* code changes */
+	u8 *bytes; /* of blocks */
+	size_t byte_count, byte_room;
+
+	/* With code that changes (.timed): all pages are good in [.good_from, .good_to). */
+	bool timed;
+	bool versions; /* or a page may have several versions at a time: links are made */
+	struct choice choice[CHOICES]; /* the cursor's, as pages have them */
+	u8 choices;
+	u64 good_from, good_to;
+	u32 *ending; /* pages whose .to is known */
+	size_t ending_count;
+	u32 *renewed; /* pages that are being asked for again */
+	size_t renewed_count;
+	struct block_life *block_life;
+	size_t block_life_room;
+	u32 *node_paths; /* links, by node */
+	size_t node_paths_room;
+	struct path_life *path_life;
+	size_t path_life_room;
+	struct link *links; /* a table */
+	size_t link_count, link_room;
+
 	struct result *results;
 	size_t result_count;
-	u64 gaps[VMPT_FLOW_REASONS];
 };
 
 /* ---- space.c ---- */
@@ -329,8 +285,68 @@ u32 vmpt_flow_space_now(struct engine *e);
  * does not know the byte at @ip. Returns their number.
  */
 size_t vmpt_flow_fetch(struct engine *e, u32 space, u64 ip, u8 *bytes, size_t room);
-/* The instruction at @ip: VMPT_INSN_OK, or END_NO_CODE or END_BAD_CODE. */
-int vmpt_flow_insn(struct engine *e, u32 space, u64 ip, struct vmpt_insn *insn);
+#define VMPT_FLOW_AHEAD 16u
+/*
+ * The instruction at @ip: VMPT_INSN_OK and its bytes in @bytes, or END_NO_CODE or END_BAD_CODE.
+ */
+int vmpt_flow_insn(struct engine *e, u32 space, u64 ip, struct vmpt_insn *insn,
+		   u8 bytes[VMPT_FLOW_AHEAD]);
+/* The bytes of the page at @linear as it is read first; NULL: not all of them are known. */
+const u8 *vmpt_flow_page_bytes(struct engine *e, u32 space, u64 linear);
+/* The page at @linear, its index; NONE: no memory. */
+u32 vmpt_flow_page(struct engine *e, u32 space, u64 linear);
+/* Its @nth version; NULL: there is none. */
+const struct vmpt_page *vmpt_flow_version(struct engine *e, u32 page, unsigned int nth);
+
+/* ---- change.c ---- */
+
+/* The time for which code is asked: that of the last TSC packet, else the end. */
+static inline u64 vmpt_flow_now(const struct engine *e)
+{
+	return e->c.tsc ? e->c.tsc : ~0ULL - 1;
+}
+
+/* The cursor's time has changed: what was made of code that is another one now is not used. */
+void vmpt_flow_time_passed(struct engine *e);
+static inline void vmpt_flow_time(struct engine *e)
+{
+	u64 now = vmpt_flow_now(e);
+
+	if (e->timed && (now < e->good_from || now >= e->good_to))
+		vmpt_flow_time_passed(e);
+}
+
+/* @answer was returned for @page, or that there is none. */
+void vmpt_flow_page_answered(struct engine *e, struct page *page, const struct vmpt_page *answer);
+/* Note what the new block @id, node @id, path @id is made of. 0, or -VMPT_E_NOMEM. */
+int vmpt_flow_link_block(struct engine *e, u32 id);
+int vmpt_flow_link_node(struct engine *e, u32 id);
+int vmpt_flow_link_path(struct engine *e, u32 id);
+/* The path @id is that of a memo with @key as the hash of its key. */
+void vmpt_flow_link_memo(struct engine *e, u32 id, u32 key, bool raw);
+/* The tables are thrown away. */
+void vmpt_flow_links_clear(struct engine *e);
+/* @page is read from @version first. */
+void vmpt_flow_page_prefer(struct engine *e, u32 page, u8 version);
+
+/* ---- choose.c ---- */
+
+/* What the current node does not have. */
+struct need {
+	enum { NEED_BITS, NEED_TIP, NEED_IP } kind;
+	u64 at;		   /* offset of the packet */
+	unsigned int done; /* BITS: of a TNT packet, those that were taken */
+	u64 ip;		   /* IP: of an instruction */
+};
+
+/* Whether with another version of its code it has, and is entered instead. */
+bool vmpt_flow_other_code(struct engine *e, const struct need *need);
+/* A PSB: nothing is chosen. */
+void vmpt_flow_choices_clear(struct engine *e);
+/* The versions of @page are other ones now. */
+void vmpt_flow_choice_forget(struct engine *e, u32 page);
+/* Go to another place of the trace, with its time and what is chosen there. */
+void vmpt_flow_cursor_set(struct engine *e, const struct cursor *c);
 
 /* ---- block.c ---- */
 
@@ -342,11 +358,35 @@ int vmpt_flow_block_find(struct engine *e, const struct block *b, u64 ip);
 struct hashes vmpt_flow_block_hash(struct engine *e, const struct block *b, u32 insns);
 u64 vmpt_flow_pow(u64 n);
 
+/* IPs of 16-bit and 32-bit code are of 32 bits. */
+static inline u64 vmpt_flow_wrap(const struct engine *e, u32 space, u64 ip)
+{
+	return e->space[space].id.exec == 64 ? ip : ip & 0xffffffff;
+}
+
+/* Direct CALLs to what follows them push nothing (SDM 3 33.4.2.2). */
+static inline bool vmpt_flow_pushes(const struct block *b)
+{
+	return b->class == VMPT_INSN_CALL_IND ||
+	       (b->class == VMPT_INSN_CALL && b->target != b->next);
+}
+
 /* ---- node.c ---- */
 
 /* The handle of the node at @ip; 0: out of memory. */
 u32 vmpt_flow_node_at(struct engine *e, u32 space, u64 ip);
-u32 vmpt_flow_child(struct engine *e, u32 handle, unsigned int taken);
+/* The node after @handle, which ends with a conditional branch. 0: out of memory. */
+u32 vmpt_flow_child_new(struct engine *e, u32 handle, unsigned int taken);
+static inline u32 vmpt_flow_child(struct engine *e, u32 handle, unsigned int taken)
+{
+	u32 child = e->nodes[handle >> HANDLE_SHIFT].child[taken];
+
+	if (__builtin_expect(child && !e->nodes[child >> HANDLE_SHIFT].old, 1))
+		return child;
+	return vmpt_flow_child_new(e, handle, taken);
+}
+/* Lists are copied in steps of this many words: engine.lists has room for as many more. */
+#define LISTS_AHEAD 8u
 /* Room for @n more words of engine.lists; -VMPT_E_NOMEM. */
 int vmpt_flow_lists_room(struct engine *e, size_t n);
 /* A table has grown from @from to @to bytes. */
@@ -375,6 +415,8 @@ static inline u32 vmpt_flow_ip_find(const struct engine *e, u32 space, u64 ip)
 
 /* ---- state.c ---- */
 
+/* The calls of the node that is entered go on the stack. */
+void vmpt_flow_push_calls(struct engine *e, const struct node *n);
 /* Execution goes on at @ip, in the cursor's space. 0 or a negative error. */
 int vmpt_flow_enter(struct engine *e, u64 ip);
 /* The same in @space. */
@@ -430,6 +472,8 @@ const struct effect *vmpt_flow_effect(const struct engine *e, u32 first);
 void vmpt_flow_apply(struct engine *e, const struct effect *fx);
 /* PacketEn was 0: no RET is compressed against a CALL before (33.4.2.2). */
 void vmpt_flow_stack_reset(struct engine *e);
+/* Nothing is recorded. Guards are left as they are: those below .low are filled. */
+void vmpt_flow_track_begin(struct track *t);
 /* The RET of the current node got a TIP: pop. */
 void vmpt_flow_pop(struct engine *e);
 /* An effect of what @track has, which ended at the current node, before @next: its index, 0 if
@@ -441,8 +485,15 @@ void vmpt_flow_track_effect(struct engine *e, const struct effect *fx);
 void vmpt_flow_track_calls(struct engine *e, u32 calls);
 /* Bits of a run of TNT-8 packets. */
 unsigned int vmpt_flow_bits(u64 bytes);
-/* Take @count bits of the TNT packet at @at, the oldest is the highest, after the first @done. */
+/* A TNT packet of @count bits at @at, or the first @count of it; the oldest is the highest. */
+int vmpt_flow_bits_at(struct engine *e, u64 at, u64 bits, unsigned int count);
+/* RUNNING: take @count bits of the TNT packet at @at, after the first @done. */
 int vmpt_flow_tnt(struct engine *e, u64 at, u64 bits, unsigned int count, unsigned int done);
+/*
+ * Deferred TIPs (33.4.2.3): a TNT packet may have bits for branches after the one that its next TIP
+ * is for. Uncompressed RETs are not deferred. Whether there was one; it is taken.
+ */
+bool vmpt_flow_deferred_tip(struct engine *e);
 
 static inline u32 vmpt_flow_memo_hash(u32 start, u64 bytes)
 {
@@ -461,14 +512,34 @@ static inline struct memo *vmpt_flow_memo(const struct engine *e, u32 start, u64
 	return &e->memos[i];
 }
 
+/* Where one that there is not yet is to be. */
+static inline struct memo *vmpt_flow_memo_slot(const struct engine *e, u32 start, u64 bytes)
+{
+	u32 i = vmpt_flow_memo_hash(start, bytes) & e->memo_mask;
+
+	while (e->memos[i].start && e->memos[i].start != NONE)
+		i = (i + 1) & e->memo_mask;
+	return &e->memos[i];
+}
+
 /* ---- raw.c ---- */
 
 /* Begin and end to record a raw memo of the bytes from @at on. */
 void vmpt_flow_raw_begin(struct engine *e);
 void vmpt_flow_raw_add(struct engine *e, u64 at, u32 size, u32 start, u64 last_ip, u64 hash);
 /* Whether @hash was looked up before. */
-bool vmpt_flow_raw_seen(struct engine *e, u64 hash);
+static inline bool vmpt_flow_raw_seen(struct engine *e, u64 hash)
+{
+	u16 *seen = &e->raw_seen[hash % RAW_SEEN], tag = (u16)(hash / RAW_SEEN | 1);
+	bool before = *seen == tag;
+
+	*seen = tag;
+	return before;
+}
 void vmpt_flow_raw_clear(struct engine *e);
+void vmpt_flow_raw_remove(struct engine *e, struct raw_memo *m);
+/* Add the hits to those of paths. */
+void vmpt_flow_raw_spread(struct engine *e);
 /* The table, or twice as much of it: 0, or -VMPT_E_NOMEM. */
 int vmpt_flow_raw_grow(struct engine *e);
 /* A unit of the path that is recorded. */
@@ -478,27 +549,36 @@ static inline void vmpt_flow_trail(struct engine *e, u32 unit)
 		e->trail[e->trail_count++] = unit;
 }
 
-static inline u64 vmpt_flow_raw_hash(u32 start, u64 last_ip, u64 b0, u64 b1)
+/* Both halves of a product: each bit depends on the whole key. */
+static inline u64 vmpt_flow_raw_hash(const struct engine *e, u32 start, u64 last_ip, u64 b0, u64 b1)
 {
-	u64 x = (b0 ^ last_ip << 7 ^ start) * 0x9e3779b97f4a7c15ULL;
+	unsigned __int128 x = b0 ^ last_ip << 24 ^ e->seed;
 
-	x ^= (b1 ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
-	return x ^ x >> 32;
+	x *= b1 ^ start * 0x9e3779b97f4a7c15ULL ^ (e->seed << 32 | e->seed >> 32);
+	return (u64)x ^ (u64)(x >> 64);
 }
 
-/* The memo, or the free slot for it. */
-static inline struct raw_memo *vmpt_flow_raw(const struct engine *e, u64 hash, u32 start,
-					     u64 last_ip, u64 b0, u64 b1)
+static inline bool vmpt_flow_raw_has(const struct raw_memo *m, u64 b0, u64 b1)
+{
+	return !((m->bytes[0] ^ b0) | (m->bytes[1] ^ b1));
+}
+
+static inline bool vmpt_flow_raw_is(const struct raw_memo *m, u32 start, u64 last_ip, u64 b0,
+				    u64 b1)
+{
+	return vmpt_flow_raw_has(m, b0, b1) && m->last_ip == last_ip && m->start == start;
+}
+
+/* The memo's slot in the index, or a free one for it. */
+static inline u32 *vmpt_flow_raw_slot(const struct engine *e, u64 hash, u32 start, u64 last_ip,
+				      u64 b0, u64 b1)
 {
 	u32 i = (u32)hash & e->raw_mask;
-	struct raw_memo *m;
 
-	for (;; i = (i + 1) & e->raw_mask) {
-		m = &e->raws[i];
-		if (!m->start || (m->bytes[0] == b0 && m->bytes[1] == b1 && m->start == start &&
-				  m->last_ip == last_ip))
-			return m;
-	}
+	while (e->raw_index[i] &&
+	       !vmpt_flow_raw_is(&e->raws[e->raw_index[i]], start, last_ip, b0, b1))
+		i = (i + 1) & e->raw_mask;
+	return &e->raw_index[i];
 }
 
 /* ---- memos that are hit ---- */
@@ -546,6 +626,13 @@ static inline __attribute__((always_inline)) u32 vmpt_flow_memo_take(struct engi
 
 /* ---- packets.c, events.c ---- */
 
+/* The slice is known to end at @end. */
+static inline void vmpt_flow_slice_end(struct engine *e, u64 end)
+{
+	e->slice_end = end;
+	e->stop = end < e->until ? end : e->until;
+}
+
 /* Decode up to engine.stop, or until there is enough to return. 0, or a negative error. */
 int vmpt_flow_packets(struct engine *e);
 /* Decode one packet, plainly. */
@@ -563,7 +650,22 @@ void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss);
 
 /* Packets after the damaged byte at *@at, in bytes that are lost up to @end: where they end, and
  * *@at where they begin; 0: there are none. */
-u64 vmpt_flow_recover(const u8 *data, u64 *at, u64 end);
+u64 vmpt_flow_recover(const struct engine *e, u64 *at, u64 end);
+
+/* ---- rejoin.c ---- */
+
+/* The flow is lost in the current node, at a packet or damage at @at. */
+void vmpt_flow_anchor(struct engine *e, u64 at);
+/* It is about Last IP. */
+void vmpt_flow_anchor_last_ip(struct engine *e);
+/* Nothing is known of where it is. */
+void vmpt_flow_anchors_forget(struct engine *e);
+/* TNT bits while the flow is LOST: those after which it is known where it is are taken. */
+int vmpt_flow_rejoin(struct engine *e, u64 at, u64 bits, unsigned int count);
+/* The tables were thrown away; the nodes were at @ips. */
+int vmpt_flow_rejoin_renew(struct engine *e, const u64 *ips);
+/* Code changed: places in old nodes are those at the same IPs now. */
+void vmpt_flow_rejoin_changed(struct engine *e);
 
 /* ---- count.c ---- */
 

@@ -50,8 +50,12 @@ static u8 exec_of(const struct vmpt_pt_packet *pkt)
 /* An event at the FUP's IP: what comes after it in the node was not executed. */
 static void leave_at_fup(struct engine *e, u64 offset)
 {
+	const struct need need = { .kind = NEED_IP, .at = offset, .ip = e->c.fup_ip };
+
 	e->c.pending &= (u8)~PENDING_FUP;
-	if (e->c.place == RUNNING && !vmpt_flow_leave_at(e, e->c.fup_ip))
+	if (e->c.place != RUNNING || vmpt_flow_leave_at(e, e->c.fup_ip))
+		return;
+	if (!vmpt_flow_other_code(e, &need) || !vmpt_flow_leave_at(e, e->c.fup_ip))
 		vmpt_flow_lose(e, offset);
 }
 
@@ -88,9 +92,14 @@ static int on_fup(struct engine *e, const struct vmpt_pt_packet *pkt)
 
 static int on_tip(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 {
+	const struct need need = { .kind = NEED_TIP, .at = at };
 	u8 pending = e->c.pending;
 
 	e->c.pending = 0;
+	if (!(pending & PENDING_FUP) && e->c.place == RUNNING && !(e->c.handle & HANDLE_TIP) &&
+	    pkt->ip.ipbytes)
+		vmpt_flow_other_code(e, &need);
+	e->c.rejoin = REJOIN_NONE;
 	if (pending & PENDING_FUP) {
 		e->c.pending = pending & PENDING_FUP;
 		leave_at_fup(e, at);
@@ -111,6 +120,7 @@ static int on_pge(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 	u8 pending = e->c.pending;
 
 	e->c.pending = 0;
+	e->c.rejoin = REJOIN_NONE;
 	if (e->c.place == RUNNING) {
 		/* The FUP of a PSB+ that was sent while PacketEn was 0 (erratum BDM70). */
 		if (pending & (PENDING_DOUBT | PENDING_WEAK))
@@ -177,16 +187,20 @@ static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 /* The PSB+ says that the flow is at the FUP's IP. */
 static int sync_at(struct engine *e, u64 at, bool doubt, bool weak)
 {
+	const struct need need = { .kind = NEED_IP, .at = at, .ip = e->c.psb_ip };
+
 	if (e->c.place == RUNNING) {
 		if (weak)
 			vmpt_flow_leave_undone(e);
 		else if (!vmpt_flow_leave_at(e, e->c.psb_ip)) {
 			if (doubt)
 				vmpt_flow_leave_undone(e);
-			else
+			else if (!vmpt_flow_other_code(e, &need) ||
+				 !vmpt_flow_leave_at(e, e->c.psb_ip))
 				vmpt_flow_lose(e, at);
 		}
 	}
+	vmpt_flow_choices_clear(e);
 	vmpt_flow_stack_clear(&e->s);
 	e->c.pending |= e->c.psb_tsx ? PENDING_DOUBT : PENDING_WEAK;
 	return vmpt_flow_enter(e, e->c.psb_ip);
@@ -201,6 +215,7 @@ static void sync_nowhere(struct engine *e, u64 at, bool doubt, bool complete)
 		else
 			vmpt_flow_lose(e, at);
 	}
+	vmpt_flow_choices_clear(e);
 	vmpt_flow_stack_clear(&e->s);
 	e->c.place = complete ? DISABLED : LOST;
 }
@@ -211,7 +226,7 @@ static void sync_nowhere(struct engine *e, u64 at, bool doubt, bool complete)
  */
 static int on_psbend(struct engine *e, bool complete)
 {
-	u64 at = e->psb_at - vmpt_pt_table[VMPT_PT_PSB].size;
+	u64 at = e->c.psb_at - vmpt_pt_table[VMPT_PT_PSB].size;
 	bool weak = e->c.pending & PENDING_WEAK;
 	bool doubt = weak || e->c.pending & PENDING_DOUBT;
 	int ret = 0;
@@ -225,31 +240,50 @@ static int on_psbend(struct engine *e, bool complete)
 		ret = sync_at(e, at, doubt, weak);
 	else
 		sync_nowhere(e, at, doubt, complete);
+	vmpt_flow_anchors_forget(e);
 	if (!ret)
 		vmpt_flow_stack_from(e);
 	return ret;
 }
 
+/* With code that changes. */
+static void on_tsc(struct engine *e, u64 tsc)
+{
+	e->c.tsc = e->c.psb_tsc = tsc;
+	vmpt_flow_time(e);
+}
+
+/* The memo that PSB+ of the same bytes as that at @at have; NULL at the end of the bytes. */
+static struct psb_memo *psb_memo_at(struct engine *e, u64 at)
+{
+	const u8 *p = e->data + at;
+	u64 x;
+
+	if (e->limit - at < 32)
+		return NULL;
+	x = (vmpt_load64(p) ^ vmpt_load64(p + 16) << 1) * 0x9e3779b97f4a7c15ULL;
+	x += (vmpt_load64(p + 8) ^ vmpt_load64(p + 24) << 1) * 0xbf58476d1ce4e5b9ULL;
+	return &e->psb_memo[(x ^ x >> 32) >> 20 & (PSB_MEMOS - 1)];
+}
+
 /* The PSB+ at @at as one that came before; its size, or 0. */
 static u32 psb_known(struct engine *e, u64 at)
 {
-	const struct psb_memo *m;
+	const struct psb_memo *m = psb_memo_at(e, at);
 
-	if (e->options.off & VMPT_FLOW_NO_PSB_MEMO)
+	if (!m || !m->size || m->size > e->stop - at || memcmp(e->data + at, m->bytes, m->size) ||
+	    e->options.off & VMPT_FLOW_NO_PSB_MEMO)
 		return 0;
-	for (m = e->psb_memo; m < e->psb_memo + PSB_MEMOS; m++) {
-		if (!m->size || m->size > e->stop - at || memcmp(e->data + at, m->bytes, m->size))
-			continue;
-		e->c.psb_ip = m->ip;
-		e->c.psb_cr3 = m->cr3;
-		e->c.psb_exec = m->exec;
-		e->c.psb_fup = m->fup;
-		e->c.psb_pip = m->pip;
-		e->c.psb_tsx = m->tsx;
-		e->c.last_ip = m->last_ip;
-		return m->size;
-	}
-	return 0;
+	e->c.psb_ip = m->ip;
+	e->c.psb_cr3 = m->cr3;
+	e->c.psb_exec = m->exec;
+	e->c.psb_fup = m->fup;
+	e->c.psb_pip = m->pip;
+	e->c.psb_tsx = m->tsx;
+	e->c.last_ip = m->last_ip;
+	if (m->tsc)
+		on_tsc(e, m->tsc);
+	return m->size;
 }
 
 /* PacketEn is and stays 0, and nothing changes. */
@@ -260,30 +294,56 @@ static bool is_idle(struct engine *e)
 		    (!c->psb_pip || (!c->no_cr3 && c->cr3 == c->psb_cr3)) &&
 		    (!c->psb_exec || c->psb_exec == c->exec);
 
-	if (idle)
+	if (idle) {
 		e->c.pending = 0;
+		vmpt_flow_choices_clear(e);
+	}
 	return idle;
+}
+
+/* An idle processor repeats its PSB+: those that equal the one at @at, after which the cursor is.
+ */
+static void skip_idle(struct engine *e, u64 at)
+{
+	const u8 *first = e->data + at, *end = e->data + e->stop, *p = e->data + e->c.at;
+	size_t size = (size_t)(p - first);
+	u64 next;
+
+	if (e->followed && !e->quiet && !vmpt_follow_same_psb(e->follow, at))
+		return;
+	for (;;) {
+		while (end - p >= 8 && !(next = vmpt_load64(p)))
+			p += 8;
+		if (end - p < 8)
+			break;
+		p += (unsigned int)__builtin_ctzll(next) / 8;
+		if ((size_t)(end - p) < size || memcmp(p, first, size))
+			break;
+		e->c.psb_at = (u64)(p - e->data) + vmpt_pt_table[VMPT_PT_PSB].size;
+		p += size;
+	}
+	e->c.at = (u64)(p - e->data);
 }
 
 static void psb_keep(struct engine *e, u64 end)
 {
-	struct psb_memo *m = &e->psb_memo[e->psb_next++ % PSB_MEMOS];
+	struct psb_memo *m = psb_memo_at(e, e->c.psb_at);
 	const struct cursor *c = &e->c;
 
-	m->size = 0;
-	if (end - e->psb_at > PSB_MEMO_BYTES)
+	if (!m || end - e->c.psb_at > PSB_MEMO_BYTES)
 		return;
 	*m = (struct psb_memo){
 		.ip = c->psb_ip,
 		.cr3 = c->psb_cr3,
+		.tsc = c->psb_tsc,
 		.last_ip = c->last_ip,
-		.size = (u8)(end - e->psb_at),
+		.size = (u8)(end - e->c.psb_at),
 		.exec = c->psb_exec,
 		.fup = c->psb_fup,
 		.pip = c->psb_pip,
 		.tsx = c->psb_tsx,
 	};
-	memcpy(m->bytes, e->data + e->psb_at, m->size);
+	memcpy(m->bytes, e->data + e->c.psb_at, m->size);
 }
 
 static void on_psb(struct engine *e)
@@ -295,6 +355,11 @@ static void on_psb(struct engine *e)
 	e->c.psb_fup = e->c.psb_pip = e->c.psb_tsx = false;
 	e->c.psb_exec = 0;
 	e->c.psb_ip = ~0ULL;
+	e->c.psb_tsc = 0;
+	/* No state outlives a PSB. */
+	vmpt_flow_anchors_forget(e);
+	e->c.spent = 0;
+	e->c.compressed = 0;
 }
 
 /* ---- others ---- */
@@ -345,6 +410,7 @@ static void on_mode_exec(struct engine *e, const struct vmpt_pt_packet *pkt)
 
 static void on_ovf(struct engine *e, u64 at)
 {
+	e->c.pending = PENDING_OVF;
 	if (e->c.place == RUNNING)
 		vmpt_flow_leave_undone(e);
 	if (e->blocks && !e->quiet)
@@ -352,27 +418,8 @@ static void on_ovf(struct engine *e, u64 at)
 	vmpt_flow_gap(e, at, VMPT_FLOW_OVERFLOW, 0);
 	vmpt_flow_stack_clear(&e->s);
 	e->c.place = LOST;
-	e->c.pending = PENDING_OVF;
+	e->c.rejoin = REJOIN_NONE;
 	e->c.psb_ip = ~0ULL;
-}
-
-/*
- * Code that changes has a new epoch with the first TSC at which any of it is not good any more.
- * Where the trace is decoded again to make a stack, the epochs come again.
- */
-static int on_tsc(struct engine *e, u64 tsc)
-{
-	e->c.tsc = tsc;
-	if (tsc < e->epochs[e->c.epoch].to)
-		return 0;
-	if (e->c.epoch + 1 == e->epoch_count) {
-		if (vmpt_grow(&e->epochs, e->epoch_count))
-			return -VMPT_E_NOMEM;
-		e->epochs[e->epoch_count++] = (struct epoch){ tsc, ~0ULL };
-	}
-	e->c.epoch++;
-	e->c.space = NONE;
-	return 0;
 }
 
 static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
@@ -382,10 +429,7 @@ static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 	switch (pkt->kind) {
 	case VMPT_PT_TNT_8:
 	case VMPT_PT_TNT_64:
-		e->c.pending = 0;
-		return e->c.place == RUNNING ? vmpt_flow_tnt(e, at, pkt->tnt.bits,
-							     (unsigned int)pkt->tnt.count, 0)
-					     : 0;
+		return vmpt_flow_bits_at(e, at, pkt->tnt.bits, (unsigned int)pkt->tnt.count);
 	case VMPT_PT_TIP:
 		return on_tip(e, at, pkt);
 	case VMPT_PT_TIP_PGE:
@@ -422,18 +466,23 @@ static int apply(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		e->c.pending |= pkt->trig.ip ? PENDING_BOUND : 0;
 		return 0;
 	case VMPT_PT_TSC:
-		return e->timed ? on_tsc(e, pkt->tsc.tsc) : 0;
+		if (e->timed)
+			on_tsc(e, pkt->tsc.tsc);
+		return e->error;
 	case VMPT_PT_OVF:
 		on_ovf(e, at);
 		return 0;
 	case VMPT_PT_PSB:
 		on_psb(e);
-		e->psb_at = e->c.at;
+		e->c.psb_at = e->c.at;
 		known = psb_known(e, e->c.at);
 		e->c.at += known;
-		if (!known || is_idle(e))
+		if (!known)
 			return 0;
-		return on_psbend(e, true);
+		if (!is_idle(e))
+			return on_psbend(e, true);
+		skip_idle(e, at);
+		return 0;
 	case VMPT_PT_PSBEND:
 		if (!(e->c.pending & PENDING_PSB))
 			return 0;
@@ -487,6 +536,10 @@ static bool head_at(const struct engine *e, u64 at, struct vmpt_pt_packet *pkt)
 	case VMPT_PT_PIP:
 		pkt->pip.cr3 = vmpt_pip_cr3(p);
 		return true;
+	case VMPT_PT_MODE_EXEC:
+		pkt->exec.cs_l = p[1] & 1;
+		pkt->exec.cs_d = p[1] >> 1 & 1;
+		return true;
 	case VMPT_PT_CBR:
 	case VMPT_PT_VMCS:
 	case VMPT_PT_PSBEND:
@@ -497,19 +550,52 @@ static bool head_at(const struct engine *e, u64 at, struct vmpt_pt_packet *pkt)
 	}
 }
 
+/*
+ * Report the packet at @at if it may change the owner, or that there is none: @err. False if the
+ * slice ends before it.
+ */
+static bool follow(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt, int err)
+{
+	const struct vmpt_owner *owner = NULL;
+	unsigned int block = e->c.block;
+
+	if (!err && vmpt_psb_inside(e->data, at, pkt->size, e->limit))
+		err = -VMPT_E_CUT;
+	if (err) {
+		vmpt_flow_slice_end(e, vmpt_follow_error(e->follow, at, err));
+	} else if (VMPT_FOLLOW_KINDS >> pkt->kind & 1 &&
+		   (pkt->kind != VMPT_PT_TIP_PGD || !pkt->ip.ipbytes)) {
+		if (block || pkt->kind == VMPT_PT_PSB)
+			block = vmpt_pt_block_after(pkt, block);
+		e->c.at = at;
+		vmpt_flow_slice_end(
+			e, vmpt_follow_packet(e->follow, at, pkt->kind, pkt->size, block, &owner));
+		if (owner)
+			vmpt_flow_owner(e, owner);
+	}
+	if (e->stop > at)
+		return true;
+	e->c.at = e->stop = at;
+	return false;
+}
+
 int vmpt_flow_event(struct engine *e)
 {
 	struct vmpt_pt_packet pkt;
 	u64 at = e->c.at;
 	bool head;
+	int err;
 
 	/* PADs change nothing. */
 	while (!e->data[at] && at + 1 < e->stop)
 		at++;
 	head = head_at(e, at, &pkt);
-	if (!head && vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block)) {
+	err = head ? 0 : vmpt_pt_decode(&pkt, e->data + at, e->stop - at, e->c.block);
+	if (e->followed && !e->quiet && !follow(e, at, &pkt, err))
+		return 0;
+	if (err) {
 		/* The tracker has found whole packets here. */
-		vmpt_flow_cut(e, at, e->stop, true);
+		vmpt_flow_cut(e, at, e->slice_end, true);
 		return e->error;
 	}
 	if (ends_psb(e, &pkt)) {
@@ -534,9 +620,12 @@ int vmpt_flow_event(struct engine *e)
 
 void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss)
 {
-	struct cursor *c = &e->c;
+	struct cursor *c = &e->c, before;
 
 	if (c->place == RUNNING && c->handle) {
+		/* No state outlives a PSB. */
+		if (loss && !(c->pending & PENDING_PSB))
+			vmpt_flow_anchor(e, at);
 		if (c->pending & PENDING_WEAK)
 			vmpt_flow_leave_undone(e);
 		else
@@ -546,7 +635,22 @@ void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss)
 		vmpt_flow_close_batch(e, 0, 0, false);
 	if (loss)
 		vmpt_flow_gap(e, at, VMPT_FLOW_LOSS, 0);
+	before = *c;
 	*c = (struct cursor){ .at = next, .space = NONE, .no_cr3 = true, .exec = 64 };
+	c->tsc = before.tsc;
+	c->psb_at = before.psb_at;
+	if (loss) {
+		memcpy(c->anchors, before.anchors, sizeof(c->anchors));
+		c->spent = before.spent;
+		c->compressed = before.compressed;
+		c->cut_at = next;
+		c->cut_ip = before.last_ip;
+		if (before.place != DISABLED)
+			c->rejoin = REJOIN_READY;
+	}
+	if (!e->quiet)
+		e->batch_from = next;
+	vmpt_flow_choices_clear(e);
 	vmpt_flow_stack_clear(&e->s);
 	vmpt_flow_stack_from(e);
 }

@@ -1,34 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The public interface of the flow decoder: slices with their owners from the splitter go through
- * an engine, and its results are returned one by one.
+ * The public interface of the flow decoder: segments of the stream are decoded by jobs, whose
+ * results are returned one by one, in order. With one thread there is one segment, which is decoded
+ * as far as results are wanted.
  */
-#include "decoder/flow/engine.h"
+#include "decoder/flow/flow.h"
 
 #define MEMORY_DEFAULT	  (64u << 20)
 #define MEMORY_MIN	  (1u << 20)
 #define NO_PACKET_DEFAULT 65536u
 #define NO_PACKET_MOST	  (1u << 24)
-#define LOG_UNITS	  (64u << 10)
-#define BATCH_BLOCKS	  (64u << 10)
+#define BATCH_BLOCKS	  (8u << 10)
+#define THREADS_MAX	  12u
 
-struct vmpt_flow {
-	struct engine engine;
-	struct vmpt_splitter *splitter;
-	u64 slice_end;
-	u64 lost_end; /* bytes up to here are lost, but for packets that are found in them */
-	bool done;
-	bool counted; /* counts of blocks and .counts are of all that was decoded */
-	struct vmpt_flow_counts *counts; /* by space */
-	size_t counts_room;
-	/* What is being returned. */
-	size_t result;
-	u32 unit;
-	u32 *blocks;
-	size_t block_count, block_room;
-};
+/* Bytes of a segment */
+#define SEGMENT	    (256u << 10)
+#define SEGMENT_MIN 16u
 
-/* ---- opening ---- */
+/* ---- options ---- */
 
 static int options_take(struct vmpt_flow_options *o, const struct vmpt_flow_options *given)
 {
@@ -47,66 +36,64 @@ static int options_take(struct vmpt_flow_options *o, const struct vmpt_flow_opti
 	return 0;
 }
 
-static int engine_open(struct engine *e, const struct vmpt_stream *stream, struct vmpt_code *code)
+/* ---- opening ---- */
+
+static unsigned int thread_count(const struct vmpt_options *given)
 {
-	e->stream = stream;
-	e->code = code;
-	e->data = stream->data;
-	e->limit = stream->size;
-	e->weight = 1;
-	e->h.pow = 1;
-	e->hash = e->options.hash;
-	e->blocks = e->options.blocks;
-	e->stack = e->options.returns == VMPT_FLOW_RETURNS_FOLLOW ||
-		   e->options.returns == VMPT_FLOW_RETURNS_LIBIPT;
-	/* Code and trace must not choose keys that collide. */
-	e->seed = vmpt_mix64((uintptr_t)e ^ (uintptr_t)&e << 20);
-	e->owner.kind = VMPT_OWNER_UNKNOWN;
-	e->results = calloc(VMPT_FLOW_RESULTS, sizeof(*e->results));
-	if (e->blocks) {
-		e->log_room = LOG_UNITS;
-		e->log = calloc(e->log_room, sizeof(*e->log));
+	unsigned int n = given ? given->threads : 1;
+
+	return !n ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
+}
+
+/* A short stream is not worth threads, and one with gaps has its owners from the splitter. */
+static void open_plan(struct vmpt_flow *f, const struct vmpt_options *given)
+{
+	u64 size = given && given->chunk ? given->chunk : SEGMENT;
+
+	if (size < SEGMENT_MIN)
+		size = SEGMENT_MIN;
+	f->plan.data = f->stream->data;
+	f->plan.end = f->stream->size;
+	f->plan.timed = f->code && vmpt_code_changes(f->code);
+	f->workers = f->stream->gap_count ? 1 : thread_count(given);
+	if (f->workers > f->stream->size / size + 1)
+		f->workers = (unsigned int)(f->stream->size / size) + 1;
+	if (f->workers == 1) {
+		f->own.book.direct = &f->own.e;
+		return;
 	}
-	if (!e->results || (e->blocks && !e->log))
-		return -VMPT_E_NOMEM;
-	e->timed = code && vmpt_code_changes(code);
-	if (vmpt_grow(&e->epochs, e->epoch_count))
-		return -VMPT_E_NOMEM;
-	e->epochs[e->epoch_count++] = (struct epoch){ 0 };
-	vmpt_flow_cut(e, 0, 0, false);
-	return vmpt_flow_tables_init(e);
+	f->plan.size = size;
+	vmpt_flow_plan_start(&f->plan);
 }
 
-static void engine_close(struct engine *e)
+static void take_trace(struct vmpt_flow *f, const struct vmpt_options *given)
 {
-	vmpt_flow_tables_free(e);
-	free(e->results);
-	free(e->log);
-	free(e->owners);
-	free(e->block);
-	free(e->space);
-	free(e->page);
-	free(e->epochs);
-	vmpt_hash_free(&e->block_index);
-	vmpt_hash_free(&e->space_index);
-	vmpt_hash_free(&e->page_index);
+	if (!given)
+		return;
+	f->trace.threads = given->threads;
+	f->trace.headless = given->headless;
+	f->trace.guest_only = given->guest_only;
+	f->trace.host_only = given->host_only;
+	f->own.progress = given->progress;
+	f->own.progress_opaque = given->progress_opaque;
 }
 
-static int open_parts(struct vmpt_flow *f, const struct vmpt_stream *stream, struct vmpt_code *code)
+static int open_parts(struct vmpt_flow *f)
 {
-	struct vmpt_options trace = { 0 };
-	const struct vmpt_options *given = f->engine.options.trace;
 	int ret;
 
-	if (given) {
-		trace.threads = given->threads;
-		trace.headless = given->headless;
-		trace.guest_only = given->guest_only;
-		trace.host_only = given->host_only;
-	}
-	f->engine.options.trace = NULL;
-	ret = vmpt_splitter_open(&f->splitter, stream, &trace);
-	return ret ? ret : engine_open(&f->engine, stream, code);
+	f->h.pow = 1;
+	f->names.seed = vmpt_mix64((uintptr_t)f ^ (uintptr_t)&f << 20);
+	open_plan(f, f->options.trace);
+	take_trace(f, f->options.trace);
+	f->options.trace = NULL;
+	f->slots = f->workers > 1 ? 2 * f->workers + 2 : 1;
+	f->jobs = calloc(f->slots, sizeof(*f->jobs));
+	f->makers = calloc(f->workers, sizeof(*f->makers));
+	if (!f->jobs || !f->makers)
+		return -VMPT_E_NOMEM;
+	ret = vmpt_flow_maker_open(&f->own, f->stream, f->code, &f->options, &f->trace);
+	return ret ? ret : vmpt_pool_open(&f->pool, f->workers, f->slots, vmpt_flow_run_job, f);
 }
 
 int vmpt_flow_open_abi(struct vmpt_flow **flow, const struct vmpt_stream *stream,
@@ -122,8 +109,10 @@ int vmpt_flow_open_abi(struct vmpt_flow **flow, const struct vmpt_stream *stream
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -VMPT_E_NOMEM;
-	ret = options_take(&f->engine.options, options);
-	ret = ret ? ret : open_parts(f, stream, code);
+	f->stream = stream;
+	f->code = code;
+	ret = options_take(&f->options, options);
+	ret = ret ? ret : open_parts(f);
 	if (ret) {
 		vmpt_flow_close(f);
 		return ret;
@@ -134,210 +123,74 @@ int vmpt_flow_open_abi(struct vmpt_flow **flow, const struct vmpt_stream *stream
 
 void vmpt_flow_close(struct vmpt_flow *flow)
 {
+	unsigned int i;
+
 	if (!flow)
 		return;
-	if (flow->splitter)
-		vmpt_splitter_close(flow->splitter);
-	engine_close(&flow->engine);
-	free(flow->blocks);
+	vmpt_pool_close(flow->pool);
+	for (i = 0; flow->jobs && i < flow->slots; i++)
+		vmpt_flow_job_free(&flow->jobs[i]);
+	for (i = 0; flow->makers && i < flow->workers; i++)
+		vmpt_flow_maker_close(&flow->makers[i]);
+	vmpt_flow_maker_close(&flow->own);
+	vmpt_flow_names_free(&flow->names);
+	free(flow->jobs);
+	free(flow->makers);
+	free(flow->blocks.id);
+	free(flow->space_gaps);
 	free(flow->counts);
 	free(flow);
 }
 
-/* ---- decoding ---- */
-
-/* Results were returned: only what is held back stays in the log. */
-static int results_drop(struct vmpt_flow *f)
-{
-	struct engine *e = &f->engine;
-	u32 from = e->result_count ? e->results[e->result_count - 1].log : 0;
-
-	e->log_count -= from;
-	if (from)
-		memmove(e->log, e->log + from, e->log_count * sizeof(*e->log));
-	e->result_count = 0;
-	f->result = 0;
-	f->unit = 0;
-	return e->full ? vmpt_flow_flush(e) : 0;
-}
-
-/*
- * At damage, or where the flow of packets found after it ends: the next packets before the end of
- * what is lost become a slice of the same owner.
- */
-static void lost_next(struct vmpt_flow *f, u64 at)
-{
-	struct engine *e = &f->engine;
-	struct cursor before = e->c;
-	u64 end = vmpt_flow_recover(e->data, &at, f->lost_end);
-
-	f->slice_end = end ? end : f->lost_end;
-	vmpt_flow_cut(e, before.at, end ? at : f->lost_end, true);
-	if (!end)
-		return;
-	e->c.last_ip = before.last_ip;
-	e->c.cr3 = before.cr3;
-	e->c.no_cr3 = before.no_cr3;
-	e->c.exec = before.exec;
-	vmpt_flow_stack_from(e);
-}
-
-/* Whether packets may be found in a loss: bytes are there, and packets were known before them. */
-static bool may_recover(const struct vmpt_slice *loss)
-{
-	return loss->size && loss->loss != VMPT_E_SYNC && loss->loss != VMPT_E_GAP;
-}
-
-/* The next slice. 1, 0 at the end, or a negative error. */
-static int slice_next(struct vmpt_flow *f)
-{
-	struct engine *e = &f->engine;
-	struct vmpt_slice slice;
-	int ret;
-
-	if (f->slice_end < f->lost_end) {
-		lost_next(f, f->slice_end);
-		return e->error ? e->error : 1;
-	}
-	ret = vmpt_split_next(f->splitter, &slice);
-	if (ret < 0)
-		return ret;
-	if (!ret) {
-		f->done = true;
-		vmpt_flow_cut(e, e->limit, e->limit, false);
-		return 0;
-	}
-	f->slice_end = slice.offset + slice.size;
-	if (slice.begin == VMPT_BEGIN_LOSS && may_recover(&slice)) {
-		f->lost_end = f->slice_end;
-		e->c.at = slice.offset;
-		lost_next(f, slice.offset);
-		return e->error ? e->error : 1;
-	}
-	if (slice.begin == VMPT_BEGIN_LOSS) {
-		vmpt_flow_cut(e, slice.offset, f->slice_end, true);
-		return e->error ? e->error : 1;
-	}
-	e->c.at = slice.offset;
-	vmpt_flow_owner(e, &slice.owner);
-	return e->error ? e->error : 1;
-}
-
-/* Decode until there are results, or to the end. */
-static int decode(struct vmpt_flow *f)
-{
-	struct engine *e = &f->engine;
-	int ret;
-
-	f->counted = false;
-	while (!e->result_count && !f->done) {
-		if (e->c.at >= f->slice_end) {
-			ret = slice_next(f);
-			if (ret < 0)
-				return ret;
-			continue;
-		}
-		e->stop = f->slice_end;
-		ret = vmpt_flow_packets(e);
-		if (ret < 0)
-			return ret;
-		/* It stopped for want of room. */
-		if (e->c.at < e->stop && e->blocks)
-			vmpt_flow_close_batch(e, 0, 0, true);
-		if (e->c.at < e->stop && !e->result_count && e->full) {
-			ret = vmpt_flow_flush(e);
-			if (ret < 0)
-				return ret;
-		}
-	}
-	return 0;
-}
-
 /* ---- returning ---- */
 
-static int put(struct vmpt_flow *f, const u32 *blocks, size_t count)
+static u32 instructions_of(const struct vmpt_flow *f, u32 id)
 {
-	if (f->block_count + count > f->block_room &&
-	    vmpt_reserve(&f->blocks, &f->block_room, f->block_count + count))
-		return -VMPT_E_NOMEM;
-	if (count)
-		memcpy(f->blocks + f->block_count, blocks, count * sizeof(*blocks));
-	f->block_count += count;
-	return 0;
-}
-
-/* Keep the last @count blocks as those of @p. */
-static void keep_flat(struct vmpt_flow *f, struct path *p, size_t count)
-{
-	struct engine *e = &f->engine;
-	size_t room = e->flat_room;
-
-	if (!count || e->flat_count + count > NONE ||
-	    vmpt_reserve(&e->flats, &e->flat_room, e->flat_count + count))
-		return;
-	vmpt_flow_memory(e, room * sizeof(*e->flats), e->flat_room * sizeof(*e->flats));
-	memcpy(e->flats + e->flat_count, f->blocks + f->block_count - count,
-	       count * sizeof(*e->flats));
-	p->flat = (u32)e->flat_count;
-	p->flat_count = (u32)count;
-	e->flat_count += count;
-}
-
-static int put_unit(struct vmpt_flow *f, u32 unit)
-{
-	const struct engine *e = &f->engine;
-	size_t before = f->block_count;
-	const struct node *n;
-	struct path *p;
-	int ret = 0;
-	u32 i;
-
-	if (!(unit & UNIT_PATH)) {
-		n = &e->nodes[unit];
-		return put(f, e->lists + n->list, n->count);
-	}
-	p = &e->paths[unit & ~UNIT_PATH];
-	if (p->flat_count)
-		return put(f, e->flats + p->flat, p->flat_count);
-	/* Paths in paths are one deep. */
-	for (i = 0; i < p->count && !ret; i++)
-		ret = put_unit(f, e->lists[p->list + i]);
-	if (!ret)
-		keep_flat(f, p, f->block_count - before);
-	return ret;
+	return vmpt_flow_direct(f) ? f->own.e.block[id].insns : f->names.block[id].insns;
 }
 
 /* Blocks of the result that is being returned; 0 if there are none left. */
 static int blocks_next(struct vmpt_flow *f, const struct result *r, struct vmpt_flow_batch *batch)
 {
-	const struct engine *e = &f->engine;
-	bool last = false;
-	int ret = 0;
+	struct book *book = &f->job->maker->book;
+	struct blocks *out = &f->blocks;
+	bool last;
+	int ret;
 
-	f->block_count = 0;
-	for (; f->unit < r->log && f->block_count < BATCH_BLOCKS && !ret; f->unit++) {
-		ret = put_unit(f, e->log[f->unit]);
-		last = f->unit + 1 == r->log;
-	}
-	if (ret)
+	out->count = 0;
+	ret = vmpt_flow_expand(book, f->job->log + f->unit, r->log - f->unit, BATCH_BLOCKS, out);
+	if (ret < 0)
 		return ret;
+	f->unit += (u32)ret;
+	last = ret && f->unit == r->log;
 	if (last && r->node != NONE)
-		f->block_count -= e->nodes[r->node].count - r->keep;
-	if (!f->block_count)
+		out->count -= vmpt_flow_node_count(book, r->node) - r->keep;
+	if (!out->count)
 		return 0;
 	batch->offset = r->offset;
 	batch->end = r->end;
-	batch->blocks = f->blocks;
-	batch->count = f->block_count;
+	batch->blocks = out->id;
+	batch->count = out->count;
 	batch->last = last && r->node != NONE && r->last
 			      ? r->last
-			      : e->block[f->blocks[f->block_count - 1]].insns;
+			      : instructions_of(f, out->id[out->count - 1]);
 	return 1;
+}
+
+static int count_gap(struct vmpt_flow *f, unsigned int reason, u32 space)
+{
+	f->gaps[reason]++;
+	if (space == NONE)
+		return 0;
+	if (vmpt_reserve_zeroed(&f->space_gaps, &f->space_gaps_room, space + (size_t)1))
+		return -VMPT_E_NOMEM;
+	f->space_gaps[space].count[reason]++;
+	return 0;
 }
 
 static int result_next(struct vmpt_flow *f, struct vmpt_flow_batch *batch)
 {
-	const struct result *r = &f->engine.results[f->result];
+	const struct result *r = &f->job->results[f->result];
 	int ret;
 
 	memset(batch, 0, sizeof(*batch));
@@ -352,35 +205,45 @@ static int result_next(struct vmpt_flow *f, struct vmpt_flow_batch *batch)
 	batch->reason = r->reason;
 	batch->offset = r->offset;
 	batch->end = r->end;
-	batch->space = r->space;
+	batch->space = r->space == NONE || vmpt_flow_direct(f)
+			       ? r->space
+			       : f->job->maker->book.space[r->space];
 	batch->ip = r->ip;
-	return 1;
+	ret = count_gap(f, r->reason, batch->space);
+	return ret ? ret : 1;
 }
 
 int vmpt_flow_next(struct vmpt_flow *f, struct vmpt_flow_batch *batch)
 {
-	int ret;
+	int ret = f->error;
 
-	for (;;) {
-		while (f->result < f->engine.result_count) {
-			ret = result_next(f, batch);
-			if (ret)
-				return ret;
+	while (!ret) {
+		while (f->job && f->result < f->job->result_count && !ret) {
+			ret = vmpt_flow_take_news(f, false);
+			ret = ret ? ret : result_next(f, batch);
 		}
-		ret = results_drop(f);
+		if (ret > 0)
+			return ret;
 		if (!ret && f->done)
 			return 0;
-		ret = ret ? ret : decode(f);
-		if (ret)
-			return ret;
+		ret = ret ? ret : vmpt_flow_more(f);
+		f->done = !ret;
+		ret = ret < 0 ? ret : 0;
 	}
+	f->error = ret;
+	return ret;
 }
 
 /* ---- what was found ---- */
 
+static const struct block *block_of(const struct vmpt_flow *f, u32 id)
+{
+	return vmpt_flow_direct(f) ? &f->own.e.block[id] : &f->names.block[id];
+}
+
 void vmpt_flow_block(const struct vmpt_flow *flow, u32 id, struct vmpt_flow_block *block)
 {
-	const struct block *b = &flow->engine.block[id];
+	const struct block *b = block_of(flow, id);
 
 	*block = (struct vmpt_flow_block){
 		.ip = b->ip,
@@ -395,12 +258,25 @@ void vmpt_flow_block(const struct vmpt_flow *flow, u32 id, struct vmpt_flow_bloc
 
 int vmpt_flow_code(struct vmpt_flow *flow, u32 id, u8 *bytes, size_t size)
 {
-	const struct block *b = &flow->engine.block[id];
-	u64 bytes_of = b->next - b->ip;
+	const struct block *b = block_of(flow, id);
+	const u8 *code = vmpt_flow_direct(flow) ? flow->own.e.bytes : flow->names.code;
+	unsigned int at = b->ip % VMPT_PAGE;
+	struct vmpt_space space;
+	struct vmpt_page page;
+	int ret;
 
-	if (size > bytes_of)
-		size = (size_t)bytes_of;
-	return (int)vmpt_flow_fetch(&flow->engine, b->space, b->ip, bytes, size);
+	if (size > b->size)
+		size = b->size;
+	if (b->code != NONE) {
+		memcpy(bytes, code + b->code, size);
+		return (int)size;
+	}
+	vmpt_flow_space(flow, b->space, &space, NULL);
+	ret = vmpt_code_page(flow->code, &space, b->ip - at, 0, &page);
+	if (ret <= 0)
+		return ret;
+	memcpy(bytes, page.bytes + at, size);
+	return (int)size;
 }
 
 static void count_block(struct vmpt_flow_counts *counts, const struct block *b)
@@ -412,49 +288,78 @@ static void count_block(struct vmpt_flow_counts *counts, const struct block *b)
 		counts->calls += b->whole;
 }
 
+/* What the engine counted, to the flow's blocks that it has: others are of jobs not returned yet.
+ */
+static void add_counts(struct vmpt_flow *f, struct maker *m)
+{
+	size_t i;
+
+	if (!m->opened)
+		return;
+	vmpt_flow_spread(&m->e);
+	for (i = 0; !vmpt_flow_direct(f) && i < m->book.has.blocks; i++) {
+		f->names.block[m->book.block[i]].whole += m->e.block[i].whole;
+		f->names.block[m->book.block[i]].partial += m->e.block[i].partial;
+	}
+}
+
+static size_t space_count(const struct vmpt_flow *f)
+{
+	return vmpt_flow_direct(f) ? f->own.e.space_count : f->names.space_count;
+}
+
+static size_t block_count(const struct vmpt_flow *f)
+{
+	return vmpt_flow_direct(f) ? f->own.e.block_count : f->names.block_count;
+}
+
 /* The current node counts as executed: what was not is taken back when it is left. */
 static void count(struct vmpt_flow *f)
 {
-	struct engine *e = &f->engine;
-	size_t i;
+	size_t i, n = space_count(f);
 
 	if (f->counted)
 		return;
-	vmpt_flow_spread(e);
-	if (vmpt_reserve(&f->counts, &f->counts_room, e->space_count))
+	vmpt_pool_wait(f->pool);
+	for (i = 0; i < f->names.block_count; i++)
+		f->names.block[i].whole = f->names.block[i].partial = 0;
+	add_counts(f, &f->own);
+	for (i = 0; i < f->workers; i++)
+		add_counts(f, &f->makers[i]);
+	if (vmpt_reserve(&f->counts, &f->counts_room, n) ||
+	    vmpt_reserve_zeroed(&f->space_gaps, &f->space_gaps_room, n))
 		return;
 	f->counted = true;
-	if (e->space_count)
-		memset(f->counts, 0, e->space_count * sizeof(*f->counts));
-	for (i = 0; i < e->block_count; i++)
-		count_block(&f->counts[e->block[i].space], &e->block[i]);
-	for (i = 0; i < e->space_count; i++)
-		memcpy(f->counts[i].gaps, e->space[i].gaps, sizeof(e->space[i].gaps));
+	if (n)
+		memset(f->counts, 0, n * sizeof(*f->counts));
+	for (i = 0; i < block_count(f); i++)
+		count_block(&f->counts[block_of(f, (u32)i)->space], block_of(f, (u32)i));
+	for (i = 0; i < n; i++)
+		memcpy(f->counts[i].gaps, f->space_gaps[i].count, sizeof(f->counts[i].gaps));
 }
 
 void vmpt_flow_total(struct vmpt_flow *flow, struct vmpt_flow_counts *counts, u64 *hash)
 {
-	struct engine *e = &flow->engine;
 	size_t i;
 
 	count(flow);
 	memset(counts, 0, sizeof(*counts));
-	for (i = 0; i < e->block_count; i++)
-		count_block(counts, &e->block[i]);
-	memcpy(counts->gaps, e->gaps, sizeof(e->gaps));
+	for (i = 0; i < block_count(flow); i++)
+		count_block(counts, block_of(flow, (u32)i));
+	memcpy(counts->gaps, flow->gaps, sizeof(flow->gaps));
 	if (hash)
-		*hash = e->h.hash;
+		*hash = vmpt_flow_direct(flow) ? flow->own.e.h.hash : flow->h.hash;
 }
 
 u32 vmpt_flow_spaces(const struct vmpt_flow *flow)
 {
-	return (u32)flow->engine.space_count;
+	return (u32)space_count(flow);
 }
 
 void vmpt_flow_space(struct vmpt_flow *flow, u32 i, struct vmpt_space *space,
 		     struct vmpt_flow_counts *counts)
 {
-	*space = flow->engine.space[i].id;
+	*space = vmpt_flow_direct(flow) ? flow->own.e.space[i].id : flow->names.space[i];
 	if (!counts)
 		return;
 	count(flow);
@@ -466,12 +371,12 @@ void vmpt_flow_space(struct vmpt_flow *flow, u32 i, struct vmpt_space *space,
 
 u32 vmpt_flow_blocks(const struct vmpt_flow *flow)
 {
-	return (u32)flow->engine.block_count;
+	return (u32)block_count(flow);
 }
 
 void vmpt_flow_executed(struct vmpt_flow *flow, u32 id, u64 *whole, u64 *instructions)
 {
 	count(flow);
-	*whole = flow->engine.block[id].whole;
-	*instructions = flow->engine.block[id].partial;
+	*whole = block_of(flow, id)->whole;
+	*instructions = block_of(flow, id)->partial;
 }

@@ -87,6 +87,53 @@ static inline unsigned int vmpt_insn_address(unsigned int modrm, unsigned int si
 
 extern const u16 vmpt_insn_table[VMPT_INSN_KEYS];
 
+/* What the first bytes of an instruction can be, besides its opcode (0). */
+enum { VMPT_INSN_SEGMENT = 1, VMPT_INSN_PREFIX, VMPT_INSN_REX, VMPT_INSN_MAP };
+extern const u8 vmpt_insn_first[256];
+
+/*
+ * Read an instruction of 64-bit code by the table: VMPT_INSN_SIZE_MAX + 1 bytes may be read. False:
+ * ask. It takes one segment, one of 66H, F2H and F3H, then REX, each at most once.
+ */
+static inline bool vmpt_insn_by_table(struct vmpt_insn *insn, const u8 *bytes, u64 ip)
+{
+	unsigned int prefix = 0, w = 0, map = 0, size, bytes_after, entry;
+	const u8 *p = bytes;
+	unsigned int kind = vmpt_insn_first[*p];
+
+	if (kind) {
+		if (kind == VMPT_INSN_SEGMENT)
+			kind = vmpt_insn_first[*++p];
+		if (kind == VMPT_INSN_PREFIX) {
+			prefix = *p == 0x66 ? 1 : *p - 0xf0u; /* F2H: 2, F3H: 3 */
+			kind = vmpt_insn_first[*++p];
+		}
+		if (kind == VMPT_INSN_REX) {
+			w = *p >> 3 & 1;
+			kind = vmpt_insn_first[*++p];
+		}
+		map = kind == VMPT_INSN_MAP;
+		p += map;
+	}
+	entry = vmpt_insn_table[vmpt_insn_key(prefix, w, map, p[0], p[1])];
+	if (entry == VMPT_INSN_ASK)
+		return false;
+	size = (unsigned int)(p - bytes) - map + (entry & VMPT_INSN_BYTES);
+	if (entry & VMPT_INSN_MODRM)
+		size += 1 + vmpt_insn_address(p[1], p[2]);
+	insn->size = (u8)size;
+	insn->class = (u8)(entry >> 8);
+	insn->target = 0;
+	if (insn->class < VMPT_INSN_COND || insn->class > VMPT_INSN_CALL)
+		return true;
+	/* The displacement of a direct branch is its immediate, at its end: 8 or 32 bits. */
+	bytes_after = (entry & VMPT_INSN_BYTES) - map - 1;
+	p = bytes + size;
+	insn->target = ip + size +
+		       (bytes_after >= 4 ? (u64)(s64)(s32)vmpt_load32(p - 4) : (u64)(s64)(s8)p[-1]);
+	return true;
+}
+
 /* Fill the table. For insn-table-gen.c only. */
 void vmpt_insn_table_init(u16 *table);
 

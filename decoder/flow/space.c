@@ -25,9 +25,8 @@ u32 vmpt_flow_space_now(struct engine *e)
 		.no_cr3 = e->c.no_cr3,
 		.exec = e->c.exec,
 	};
-	u64 hash = space_hash(e, &id) ^ vmpt_mix64(e->c.epoch);
-	u32 n = vmpt_hash_find(&e->space_index, hash, i,
-			       e->space[i].epoch == e->c.epoch && same(&e->space[i].id, &id));
+	u64 hash = space_hash(e, &id);
+	u32 n = vmpt_hash_find(&e->space_index, hash, i, same(&e->space[i].id, &id));
 
 	if (n != VMPT_HASH_NONE)
 		return n;
@@ -38,67 +37,91 @@ u32 vmpt_flow_space_now(struct engine *e)
 	}
 	memset(&e->space[n], 0, sizeof(e->space[n]));
 	e->space[n].id = id;
-	e->space[n].epoch = e->c.epoch;
 	e->space_count++;
 	return n;
 }
 
-/* The @nth version of a page; NULL: there is none. */
-static const struct page *page_at(struct engine *e, u32 space, u64 linear, unsigned int nth)
+u32 vmpt_flow_page(struct engine *e, u32 space, u64 linear)
 {
+	const struct page *p = e->page ? &e->page[e->page_last] : NULL;
 	u64 hash;
-	struct vmpt_space id;
-	struct epoch *epoch;
-	struct page *p = e->page ? &e->page[e->page_last] : NULL;
 	u32 n;
-	int ret;
 
-	if (p && p->linear == linear && p->space == space && p->nth == nth)
-		return p->here ? p : NULL;
-	hash = vmpt_mix64(e->seed ^ linear ^ (u64)space << 40 ^ nth);
+	if (p && p->linear == linear && p->space == space)
+		return e->page_last;
+	hash = vmpt_mix64(e->seed ^ linear ^ (u64)space << 40);
 	n = vmpt_hash_find(&e->page_index, hash, i,
-			   e->page[i].linear == linear && e->page[i].space == space &&
-				   e->page[i].nth == nth);
-	if (n != VMPT_HASH_NONE) {
-		e->page_last = n;
-		return e->page[n].here ? &e->page[n] : NULL;
+			   e->page[i].linear == linear && e->page[i].space == space);
+	if (n == VMPT_HASH_NONE) {
+		n = (u32)e->page_count;
+		if (vmpt_grow(&e->page, e->page_count) || vmpt_hash_add(&e->page_index, hash, n)) {
+			e->error = -VMPT_E_NOMEM;
+			return NONE;
+		}
+		e->page[e->page_count++] =
+			(struct page){ .linear = linear, .space = space, .to = ~0ULL };
 	}
-	if (!e->code)
-		return NULL;
-	n = (u32)e->page_count;
-	if (vmpt_grow(&e->page, e->page_count) || vmpt_hash_add(&e->page_index, hash, n)) {
-		e->error = -VMPT_E_NOMEM;
-		return NULL;
-	}
-	p = &e->page[e->page_count++];
-	*p = (struct page){ .linear = linear, .space = space, .nth = (u8)nth };
-	id = e->space[space].id;
+	e->page_last = n;
+	return n;
+}
+
+/* Ask for one more version of @p. */
+static void ask(struct engine *e, struct page *p)
+{
+	struct vmpt_space id = e->space[p->space].id;
+	struct vmpt_page answer = { .to = ~0ULL };
+	int ret = 0;
+
 	id.tsc = e->c.tsc;
-	ret = vmpt_code_page(e->code, &id, linear, nth, &p->page);
+	if (e->code)
+		ret = vmpt_code_page(e->code, &id, p->linear, p->count, &answer);
+	if (ret > 0 && p->count && !p->other) {
+		p->other = calloc(VMPT_CODE_VERSIONS - 1, sizeof(*p->other));
+		if (!p->other)
+			ret = -VMPT_E_NOMEM;
+	}
 	if (ret < 0)
 		e->error = ret;
-	p->here = ret > 0;
-	epoch = &e->epochs[e->space[space].epoch];
-	if (p->here && !nth && p->page.to < epoch->to)
-		epoch->to = p->page.to;
-	return p->here ? p : NULL;
+	if (e->timed)
+		vmpt_flow_page_answered(e, p, &answer);
+	p->complete = ret <= 0;
+	if (p->complete)
+		return;
+	if (p->count)
+		p->other[p->count - 1] = answer;
+	else
+		p->first = answer;
+	p->count++;
+}
+
+const struct vmpt_page *vmpt_flow_version(struct engine *e, u32 page, unsigned int nth)
+{
+	struct page *p = &e->page[page];
+
+	while (p->count <= nth && !p->complete)
+		ask(e, p);
+	if (nth >= p->count)
+		return NULL;
+	return nth ? &p->other[nth - 1] : &p->first;
 }
 
 /* The known bytes from @ip to the end of its page. */
 static size_t fetch_page(struct engine *e, u32 space, u64 ip, u8 *bytes, size_t room)
 {
-	unsigned int at = ip % VMPT_PAGE, nth;
-	const struct page *p;
+	unsigned int at = ip % VMPT_PAGE, nth, prefer;
+	u32 page = vmpt_flow_page(e, space, ip - at);
+	const struct vmpt_page *p;
 	size_t n;
 
 	if (room > VMPT_PAGE - at)
 		room = VMPT_PAGE - at;
-	for (nth = 0; nth < VMPT_CODE_VERSIONS; nth++) {
-		p = page_at(e, space, ip - at, nth);
+	prefer = page == NONE ? 0 : e->page[page].prefer;
+	for (nth = 0; page != NONE && nth < VMPT_CODE_VERSIONS; nth++) {
+		p = vmpt_flow_version(e, page, !nth ? prefer : nth - (nth <= prefer));
 		if (!p)
 			return 0;
-		for (n = 0; n < room && vmpt_page_knows(&p->page, at + (unsigned int)n); n++)
-			bytes[n] = p->page.bytes[at + n];
+		for (n = 0; n < room && vmpt_page_knows(p, at + (unsigned int)n); n++)
+			bytes[n] = p->bytes[at + n];
 		if (n)
 			return n;
 	}
@@ -114,24 +137,48 @@ size_t vmpt_flow_fetch(struct engine *e, u32 space, u64 ip, u8 *bytes, size_t ro
 	return n;
 }
 
-int vmpt_flow_insn(struct engine *e, u32 space, u64 ip, struct vmpt_insn *insn)
+/* The same; each version knows some of the bytes. */
+static size_t fetch_parts(struct engine *e, u32 space, u64 ip, u8 *bytes, size_t room)
 {
-	unsigned int exec = e->space[space].id.exec;
-	/* Short of a page's end no byte is copied. */
-	u8 copy[VMPT_INSN_SIZE_MAX + 1];
-	unsigned int at = ip % VMPT_PAGE;
-	const struct page *p = page_at(e, space, ip - at, 0);
-	const u8 *bytes = copy;
-	size_t n = sizeof(copy);
+	size_t n = 0, more;
+
+	do {
+		more = fetch_page(e, space, ip + n, bytes + n, room - n);
+		n += more;
+	} while (more && n < room);
+	return n;
+}
+
+const u8 *vmpt_flow_page_bytes(struct engine *e, u32 space, u64 linear)
+{
+	u32 page = vmpt_flow_page(e, space, linear);
+	const struct vmpt_page *p =
+		page == NONE ? NULL : vmpt_flow_version(e, page, e->page[page].prefer);
+
+	return p && !p->valid ? p->bytes : NULL;
+}
+
+int vmpt_flow_insn(struct engine *e, u32 space, u64 ip, struct vmpt_insn *insn,
+		   u8 bytes[VMPT_FLOW_AHEAD])
+{
+	unsigned int exec = e->space[space].id.exec, at = ip % VMPT_PAGE;
+	u32 page = vmpt_flow_page(e, space, ip - at);
+	const struct vmpt_page *p =
+		page == NONE ? NULL : vmpt_flow_version(e, page, e->page[page].prefer);
+	size_t n = VMPT_FLOW_AHEAD;
 	int ret;
 
-	if (p && !p->page.valid && at + n <= VMPT_PAGE)
-		bytes = p->page.bytes + at;
+	if (p && !p->valid && at + n <= VMPT_PAGE)
+		memcpy(bytes, p->bytes + at, n);
 	else
-		n = vmpt_flow_fetch(e, space, ip, copy, sizeof(copy));
+		n = vmpt_flow_fetch(e, space, ip, bytes, n);
 	if (!n)
 		return END_NO_CODE;
 	ret = vmpt_insn_read(insn, bytes, n, ip, exec);
+	if (ret == VMPT_INSN_MORE && n < VMPT_FLOW_AHEAD) {
+		n = fetch_parts(e, space, ip, bytes, VMPT_FLOW_AHEAD);
+		ret = vmpt_insn_read(insn, bytes, n, ip, exec);
+	}
 	if (ret == VMPT_INSN_OK)
 		return ret;
 	return ret == VMPT_INSN_MORE ? END_NO_CODE : END_BAD_CODE;

@@ -7,7 +7,7 @@
 
 /* ---- the stack of return addresses ---- */
 
-static void push_calls(struct engine *e, const struct node *n)
+void vmpt_flow_push_calls(struct engine *e, const struct node *n)
 {
 	struct returns_stack *s = &e->s;
 	u32 i;
@@ -47,7 +47,7 @@ int vmpt_flow_enter_in(struct engine *e, u32 space, u64 ip)
 	if (!e->quiet && e->blocks)
 		vmpt_flow_log(e, id);
 	if (e->stack && e->c.handle & HANDLE_PUSH)
-		push_calls(e, &e->nodes[id]);
+		vmpt_flow_push_calls(e, &e->nodes[id]);
 	return 0;
 }
 
@@ -72,15 +72,9 @@ void vmpt_flow_leave_whole(struct engine *e)
 {
 	u32 id = e->c.handle >> HANDLE_SHIFT;
 
-	if (e->hash && id && !e->quiet)
+	if (e->hash && id)
 		charge(e, e->node_hashes[id]);
 	e->c.handle = 0;
-}
-
-static bool has_call(const struct block *b)
-{
-	return b->class == VMPT_INSN_CALL_IND ||
-	       (b->class == VMPT_INSN_CALL && b->target != b->next);
 }
 
 /* Take @b back, but for @insns. */
@@ -106,9 +100,9 @@ void vmpt_flow_leave(struct engine *e, u32 blocks, u32 insns)
 	}
 	for (i = blocks; i < n->count; i++) {
 		take_back(e, &e->block[list[i]], i == blocks ? insns : 0);
-		calls += has_call(&e->block[list[i]]);
+		calls += vmpt_flow_pushes(&e->block[list[i]]);
 	}
-	if (e->hash && !e->quiet) {
+	if (e->hash) {
 		for (i = 0; i < blocks; i++)
 			charge(e, (struct hashes){ e->block[list[i]].hash,
 						   vmpt_flow_pow(e->block[list[i]].insns) });
@@ -131,12 +125,17 @@ void vmpt_flow_leave_undone(struct engine *e)
 	vmpt_flow_leave(e, 0, 0);
 }
 
-/* Code that is missing comes after what was executed; only a branch waits for a packet. */
+/*
+ * Code that is missing, or a loop, comes after what was executed; only a branch waits for a packet.
+ * Of too many instructions nothing is proven.
+ */
 void vmpt_flow_leave_open(struct engine *e)
 {
 	const struct node *n = &e->nodes[e->c.handle >> HANDLE_SHIFT];
 
-	if (!n->count || n->end >= VMPT_INSN_CLASSES)
+	if (n->end == END_ENDLESS)
+		vmpt_flow_leave_undone(e);
+	else if (!n->count || n->end >= VMPT_INSN_CLASSES)
 		vmpt_flow_leave_whole(e);
 	else
 		vmpt_flow_leave(e, n->count - 1u,
@@ -185,9 +184,6 @@ void vmpt_flow_gap(struct engine *e, u64 offset, enum vmpt_flow_reason reason, u
 
 	if (e->quiet)
 		return;
-	e->gaps[reason]++;
-	if (space != NONE)
-		e->space[space].gaps[reason]++;
 	e->results[e->result_count++] = (struct result){
 		.offset = offset,
 		.end = offset,
@@ -207,6 +203,7 @@ static enum vmpt_flow_reason reason_of(const struct engine *e)
 		return VMPT_FLOW_NO_CODE;
 	case END_BAD_CODE:
 		return VMPT_FLOW_BAD_CODE;
+	case END_LOOP:
 	case END_ENDLESS:
 		return VMPT_FLOW_ENDLESS;
 	case VMPT_INSN_COND:
@@ -222,7 +219,12 @@ void vmpt_flow_lose(struct engine *e, u64 offset)
 	u64 ip = vmpt_flow_end_ip(e);
 	u32 space = e->nodes[e->c.handle >> HANDLE_SHIFT].space, now = e->c.space;
 
-	vmpt_flow_leave_open(e);
+	vmpt_flow_anchor(e, offset);
+	/* A packet came, so it is not the code that ran. */
+	if (reason == VMPT_FLOW_ENDLESS)
+		vmpt_flow_leave_undone(e);
+	else
+		vmpt_flow_leave_open(e);
 	if (e->blocks && !e->quiet)
 		vmpt_flow_close_batch(e, 0, 0, false);
 	e->c.space = space;
@@ -260,13 +262,24 @@ static int replay(struct engine *e, u64 at)
 	return ret;
 }
 
+/* Whether it is the same code: one that was made again has another handle. */
+static bool same_node(const struct engine *e, u32 handle, u32 other)
+{
+	const struct node *a = &e->nodes[handle >> HANDLE_SHIFT];
+	const struct node *b = &e->nodes[other >> HANDLE_SHIFT];
+
+	return handle == other ||
+	       (handle && other && a->ip == b->ip && a->space == b->space && a->count == b->count &&
+		!memcmp(e->lists + a->list, e->lists + b->list, a->count * sizeof(*e->lists)));
+}
+
 int vmpt_flow_make_stack(struct engine *e, u64 at, unsigned int done)
 {
 	struct vmpt_owner owner = e->owner;
 	struct cursor now = e->c;
 	struct vmpt_pt_packet pkt;
 	struct hashes h = e->h;
-	u64 stop = e->stop;
+	u64 stop = e->stop, weight = e->weight;
 	int ret;
 
 	/* Memos made without a stack say nothing about it. */
@@ -275,22 +288,26 @@ int vmpt_flow_make_stack(struct engine *e, u64 at, unsigned int done)
 	vmpt_flow_raw_clear(e);
 	e->stack = e->quiet = true;
 	e->weight = 0;
-	e->c = e->psb;
+	vmpt_flow_cursor_set(e, &e->psb);
 	e->owner = e->psb_owner;
 	vmpt_flow_stack_clear(&e->s);
 	if (e->c.handle & HANDLE_PUSH)
-		push_calls(e, &e->nodes[e->c.handle >> HANDLE_SHIFT]);
+		vmpt_flow_push_calls(e, &e->nodes[e->c.handle >> HANDLE_SHIFT]);
 	ret = replay(e, at);
 	e->stop = stop;
-	if (!ret && done && !vmpt_pt_decode(&pkt, e->data + at, stop - at, 0)) {
+	if (!ret && !vmpt_pt_decode(&pkt, e->data + at, stop - at, 0)) {
 		e->c.at = at + pkt.size;
-		ret = vmpt_flow_tnt(e, at, pkt.tnt.bits >> (pkt.tnt.count - done), done, 0);
+		ret = vmpt_flow_bits_at(e, at, done ? pkt.tnt.bits >> (pkt.tnt.count - done) : 0,
+					done);
 	}
-	if (e->c.handle != now.handle)
+	/* A TIP may have come between these bits and the RET. */
+	while (!ret && e->c.at < now.at && vmpt_flow_deferred_tip(e))
+		;
+	if (!same_node(e, e->c.handle, now.handle))
 		vmpt_flow_stack_clear(&e->s);
 	e->quiet = false;
-	e->weight = 1;
-	e->c = now;
+	e->weight = weight;
+	vmpt_flow_cursor_set(e, &now);
 	e->h = h;
 	e->owner = owner;
 	return ret;

@@ -5,10 +5,18 @@
  */
 #include "decoder/flow/engine.h"
 
-/* Bits of 8 TNT-8 packets */
+/* Bits of 8 TNT-8 packets, at most */
 #define RUN_BITS 48
 
 /* ---- what a path does to the stack ---- */
+
+void vmpt_flow_track_begin(struct track *t)
+{
+	t->level = t->low = t->peak = 0;
+	t->guarded = 0;
+	t->any = t->off = t->clear = false;
+	t->compressed = 0;
+}
 
 static void track_push(struct track *t)
 {
@@ -56,6 +64,7 @@ static void track_part(struct track *t, const struct track *part)
 	for (i = part->low; i < part->level; i++)
 		track_push(t);
 	t->any |= part->any;
+	t->compressed = (u8)(t->compressed + part->compressed);
 	t->off |= part->off;
 }
 
@@ -86,17 +95,11 @@ void vmpt_flow_pop(struct engine *e)
 
 static void push_calls(struct engine *e, const struct node *n, struct track *track)
 {
-	struct returns_stack *s = &e->s;
 	u32 i;
 
-	s->before = s->depth;
-	for (i = 0; i < n->call_count; i++) {
-		s->slot[s->top++] = e->returns[n->calls + i];
+	vmpt_flow_push_calls(e, n);
+	for (i = 0; i < n->call_count; i++)
 		track_push(track);
-	}
-	s->depth += n->call_count;
-	if (s->depth > DEPTH)
-		s->depth = DEPTH;
 }
 
 static bool fits(const struct engine *e, const struct effect *fx)
@@ -131,6 +134,8 @@ void vmpt_flow_apply(struct engine *e, const struct effect *fx)
 	const u64 *pushed = e->values + fx->values + fx->pops;
 	u32 i, pops = fx->pops < s->depth ? fx->pops : s->depth;
 
+	e->c.compressed += fx->compressed;
+
 	s->top = (u8)(s->top - pops);
 	if (fx->clear)
 		pops = s->depth;
@@ -151,9 +156,12 @@ static int memos_grow(struct engine *e)
 		return -VMPT_E_NOMEM;
 	e->memos = more;
 	e->memo_mask = 2 * slots - 1;
+	e->memo_count = 0;
 	for (i = 0; i < slots; i++)
-		if (old[i].start)
-			*vmpt_flow_memo(e, old[i].start, old[i].bytes) = old[i];
+		if (old[i].start && old[i].start != NONE) {
+			*vmpt_flow_memo_slot(e, old[i].start, old[i].bytes) = old[i];
+			e->memo_count++;
+		}
 	free(old);
 	vmpt_flow_memory(e, slots * sizeof(*more), 2 * slots * sizeof(*more));
 	return 0;
@@ -180,6 +188,8 @@ u32 vmpt_flow_path_add(struct engine *e, struct hashes h, const u32 *units, u32 
 	if (count)
 		memcpy(e->lists + e->list_count, units, count * sizeof(*units));
 	e->list_count += count;
+	if (e->versions && vmpt_flow_link_path(e, (u32)e->path_count))
+		return 0;
 	return (u32)e->path_count++;
 }
 
@@ -204,6 +214,7 @@ u32 vmpt_flow_effect_add(struct engine *e, const struct track *track, u32 path, 
 		.pushes = (u8)pushes,
 		.peak = (u8)track->peak,
 		.clear = track->clear,
+		.compressed = track->compressed,
 		.end_pushes = end->call_count,
 	};
 	if (pops)
@@ -222,6 +233,7 @@ void vmpt_flow_track_effect(struct engine *e, const struct effect *fx)
 		.peak = fx->peak,
 		.guarded = fx->guarded,
 		.clear = fx->clear,
+		.compressed = fx->compressed,
 		.any = true,
 	};
 
@@ -252,12 +264,15 @@ static void add_memo(struct engine *e, u32 start, u64 bytes, const struct walk *
 		if (!effect)
 			return;
 	}
+	if (e->versions)
+		vmpt_flow_link_memo(e, path, vmpt_flow_memo_hash(start, bytes), false);
 	if (m->start) {
 		m->effect = effect;
 		return;
 	}
+	m = vmpt_flow_memo_slot(e, start, bytes);
+	e->memo_count += !m->start;
 	*m = (struct memo){ bytes, start, e->c.handle, path, effect };
-	e->memo_count++;
 	if (2 * e->memo_count > e->memo_mask && memos_grow(e))
 		e->full = true;
 }
@@ -276,6 +291,8 @@ static u32 next_node(struct engine *e, unsigned int bit, struct track *track)
 		return 0;
 	ip = pop(&e->s);
 	track_pop(track, ip, true);
+	track->compressed++;
+	e->c.compressed++;
 	space = e->nodes[handle >> HANDLE_SHIFT].space;
 	if (e->space[space].id.exec != 64)
 		ip &= 0xffffffff;
@@ -303,7 +320,7 @@ static bool step(struct engine *e, unsigned int bit, struct walk *w)
 		vmpt_flow_log(e, id);
 	if (e->stack && handle & HANDLE_PUSH)
 		push_calls(e, &e->nodes[id], &w->track);
-	w->unit[w->count++ % RUN_BITS] = id;
+	w->unit[w->count++] = id;
 	return true;
 }
 
@@ -318,11 +335,15 @@ unsigned int vmpt_flow_bits(u64 bytes)
 
 unsigned int vmpt_flow_walk(struct engine *e, u64 bytes)
 {
-	struct walk w = { .h = { 0, 1 } };
 	unsigned int done = 0, bit;
 	u32 start = e->c.handle;
+	struct walk w;
 	u64 rest;
 
+	/* Not the arrays: they are filled as far as they are used. */
+	w.h = (struct hashes){ 0, 1 };
+	w.count = 0;
+	vmpt_flow_track_begin(&w.track);
 	for (rest = bytes; rest; rest >>= 8) {
 		u8 byte = (u8)rest;
 
@@ -341,11 +362,7 @@ unsigned int vmpt_flow_walk(struct engine *e, u64 bytes)
 
 /* ---- the rest of a TNT packet ---- */
 
-/*
- * Deferred TIPs (33.4.2.3): a TNT packet may have bits for branches after the one that its next TIP
- * is for. Uncompressed RETs are not deferred.
- */
-static bool deferred_tip(struct engine *e)
+bool vmpt_flow_deferred_tip(struct engine *e)
 {
 	struct vmpt_pt_packet pkt;
 	u64 at = e->c.at;
@@ -383,10 +400,13 @@ static u64 as_run(u64 bits, unsigned int count, unsigned int *taken)
  */
 static int unstick(struct engine *e, u64 at, unsigned int bit, unsigned int done)
 {
-	if (e->c.handle & HANDLE_RET && bit && !e->stack &&
+	const struct need need = { .kind = NEED_BITS, .at = at, .done = done };
+
+	/* Other code may have a RET here. */
+	if ((e->c.handle & HANDLE_RET || e->versions) && bit && !e->stack &&
 	    e->options.returns != VMPT_FLOW_RETURNS_NONE)
 		return vmpt_flow_make_stack(e, at, done);
-	if (!deferred_tip(e) && !e->error)
+	if (!vmpt_flow_other_code(e, &need) && !e->error && !vmpt_flow_deferred_tip(e) && !e->error)
 		vmpt_flow_lose(e, at);
 	return e->error;
 }
@@ -414,4 +434,41 @@ int vmpt_flow_tnt(struct engine *e, u64 at, u64 bits, unsigned int count, unsign
 			return e->error;
 	}
 	return 0;
+}
+
+/* TNT bits while the flow is not RUNNING. */
+static int bits_astray(struct engine *e, u64 at, u8 pending)
+{
+	vmpt_flow_stack_clear(&e->s);
+	if (e->c.place == DISABLED) {
+		/* A TIP.PGE is missing, or the packet that stopped the flow was none. */
+		if (e->blocks && !e->quiet) {
+			vmpt_flow_close_batch(e, 0, 0, false);
+			/* The flow may go on, and be lost again, in this packet. */
+			e->batch_from = at;
+		}
+		vmpt_flow_gap(e, at, VMPT_FLOW_IMPOSSIBLE, 0);
+		e->c.place = LOST;
+		vmpt_flow_anchors_forget(e);
+		vmpt_flow_anchor_last_ip(e);
+	}
+	/* No event's FUP, which a TIP follows: that of a damaged PSB+ or other packet. The flow is
+	 * there. */
+	if (pending & PENDING_FUP)
+		return vmpt_flow_enter(e, e->c.fup_ip);
+	return 0;
+}
+
+int vmpt_flow_bits_at(struct engine *e, u64 at, u64 bits, unsigned int count)
+{
+	u8 pending = e->c.pending;
+	int ret;
+
+	e->c.pending = 0;
+	ret = e->c.place == RUNNING ? 0 : bits_astray(e, at, pending);
+	if (ret)
+		return ret;
+	if (e->c.place == RUNNING)
+		return vmpt_flow_tnt(e, at, bits, count, 0);
+	return e->c.rejoin ? vmpt_flow_rejoin(e, at, bits, count) : 0;
 }

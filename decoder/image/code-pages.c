@@ -200,8 +200,7 @@ static bool next(struct walk *w, struct alternative *a)
 	return false;
 }
 
-/* Which alternative is the @nth of @count if @at is the best: the later, the earlier, and so on. */
-static bool order(size_t count, size_t at, size_t nth, size_t *index)
+bool vmpt_image_nth(size_t count, size_t at, size_t nth, size_t *index)
 {
 	size_t after = count - 1 - at, both = after < at ? after : at;
 
@@ -237,7 +236,7 @@ static int find_nth(struct code_stream *s, size_t at, size_t end, u64 time, size
 			best = n;
 	*count = n;
 	*to = ~0ULL;
-	if (w.err || !n || !order(n, best, nth, &index))
+	if (w.err || !n || !vmpt_image_nth(n, best, nth, &index))
 		return w.err;
 	w = (struct walk){ .stream = s, .at = at, .end = end };
 	for (n = 0; n <= index && next(&w, a); n++)
@@ -245,6 +244,42 @@ static int find_nth(struct code_stream *s, size_t at, size_t end, u64 time, size
 	if (next(&w, &after))
 		*to = after.from;
 	if (!index)
+		a->from = 0;
+	return 1;
+}
+
+/*
+ * The same for @nth 0 by searches, where the times of the mappings are in order. 0: they are not,
+ * or a mapping leads to no page.
+ */
+static int find_best(struct code_stream *s, size_t at, size_t end, u64 time, struct alternative *a,
+		     u64 *to)
+{
+	struct walk w = { .stream = s, .end = end };
+	size_t i = vmpt_search(k, at, end, s->map[k].time <= time), first;
+	const struct stream_map *m;
+	u64 last;
+
+	i -= i > at;
+	m = &s->map[i];
+	a->page = s->map_order ? find_page(s, m->machine, m->page) : NULL;
+	if (!a->page || (i + 1 < end && !find_page(s, m[1].machine, m[1].page)))
+		return 0;
+	w.err = count_versions(s, a->page);
+	if (w.err)
+		return w.err;
+	last = map_end(&w, i);
+	*to = i + 1 < end ? m[1].time : ~0ULL;
+	first = vmpt_search(v, 1, a->page->versions, a->page->version[v].time <= m->time) - 1;
+	a->version =
+		vmpt_search(v, first + 1, a->page->versions,
+			    a->page->version[v].time <= time && a->page->version[v].time < last) -
+		1;
+	if (a->version + 1 < a->page->versions && a->page->version[a->version + 1].time < last)
+		*to = a->page->version[a->version + 1].time;
+	a->from = a->page->version[a->version].time;
+	a->from = a->from > m->time ? a->from : m->time;
+	if (i == at && a->version == first)
 		a->from = 0;
 	return 1;
 }
@@ -267,7 +302,11 @@ static int find(struct code_stream *s, const struct vmpt_space *space, u64 linea
 
 		at = vmpt_search(i, at, end, s->map[i].cr3 < cr3);
 		next = vmpt_search(i, at, end, s->map[i].cr3 <= cr3);
-		ret = find_nth(s, at, next, time, nth, a, to, &count);
+		count = 0;
+		if (!nth && at < next)
+			ret = find_best(s, at, next, time, a, to);
+		if (!ret)
+			ret = find_nth(s, at, next, time, nth, a, to, &count);
 		nth -= count;
 		if (!space->no_cr3)
 			break;

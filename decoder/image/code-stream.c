@@ -307,6 +307,17 @@ static int list_pages(struct code_stream *s)
 	return 0;
 }
 
+static bool maps_in_order(const struct code_stream *s)
+{
+	const struct stream_map *m;
+
+	for (m = s->map; s->map_count && m + 1 < s->map + s->map_count; m++)
+		if (m[0].linear == m[1].linear && m[0].mode == m[1].mode && m[0].cr3 == m[1].cr3 &&
+		    m[0].time > m[1].time)
+			return false;
+	return true;
+}
+
 static void report(const struct reader *r, struct vmpt_diag *diag)
 {
 	const struct damage *d = &r->damage;
@@ -342,6 +353,7 @@ int vmpt_code_stream_open(struct code_stream **stream, const u8 *data, u64 size,
 		sort(s->bytes, s->bytes_count, sizeof(*s->bytes), by_page);
 		sort(s->map, s->map_count, sizeof(*s->map), by_linear);
 		sort(s->run, s->run_count, sizeof(*s->run), by_vmcs);
+		s->map_order = maps_in_order(s);
 		ret = list_pages(s);
 	}
 	if (ret) {

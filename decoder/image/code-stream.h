@@ -62,8 +62,9 @@ struct code_stream {
 	size_t page_count;
 	u64 *start; /* of machine 1, 2, …; machine 0 is one whose start is damaged */
 	size_t starts;
-	size_t made;   /* versions with their bytes */
-	bool complete; /* it ends as a machine does */
+	size_t made;	/* versions with their bytes */
+	bool complete;	/* it ends as a machine does */
+	bool map_order; /* the mappings of a linear page, mode and CR3 are in the order of time */
 };
 
 /* @diag has what is missing if it returns 0. */

@@ -50,9 +50,14 @@ bool vmpt_code_changes(const struct vmpt_code *code)
 	size_t i;
 
 	for (i = 0; i < code->count; i++)
-		if (code->entries[i].image->code)
+		if (code->entries[i].image->code || code->entries[i].image->patches)
 			return true;
 	return false;
+}
+
+bool vmpt_code_has_versions(const struct vmpt_code *code)
+{
+	return code->count > 1 || vmpt_code_changes(code);
 }
 
 static bool is_for(const struct entry *e, const struct vmpt_space *space)
@@ -68,13 +73,24 @@ static bool same(const struct vmpt_page *a, const struct vmpt_page *b)
 		(a->valid && b->valid && !memcmp(a->valid, b->valid, VMPT_PAGE / 8)));
 }
 
+/* An image had @page, or none, at @now: for how long. */
+static void narrow(struct vmpt_page *good, const struct vmpt_page *page, u64 now)
+{
+	if (page->from > now || page->to <= now)
+		return;
+	good->from = page->from > good->from ? page->from : good->from;
+	good->to = page->to < good->to ? page->to : good->to;
+}
+
 int vmpt_code_page(struct vmpt_code *code, const struct vmpt_space *space, u64 linear,
 		   unsigned int nth, struct vmpt_page *page)
 {
 	struct vmpt_page seen[VMPT_CODE_VERSIONS];
+	u64 now = space->tsc ? space->tsc : ~0ULL - 1;
 	unsigned int n = 0, version, k;
 	size_t i;
 
+	*page = (struct vmpt_page){ .to = ~0ULL };
 	if (nth >= VMPT_CODE_VERSIONS)
 		return 0;
 	for (i = 0; i < code->count; i++) {
@@ -86,6 +102,7 @@ int vmpt_code_page(struct vmpt_code *code, const struct vmpt_space *space, u64 l
 
 			if (ret < 0)
 				return ret;
+			narrow(page, &seen[n], now);
 			if (!ret)
 				break;
 			for (k = 0; k < n && !same(&seen[k], &seen[n]); k++)
@@ -93,6 +110,7 @@ int vmpt_code_page(struct vmpt_code *code, const struct vmpt_space *space, u64 l
 			if (k < n)
 				continue;
 			if (n++ == nth) {
+				narrow(&seen[nth], page, now);
 				*page = seen[nth];
 				return 1;
 			}

@@ -352,6 +352,8 @@ int vmpt_image_read_elf(struct vmpt_image *image, const struct vmpt_image_option
 
 	if (ret)
 		return ret;
-	return elf.header.e_type == ET_CORE ? read_dump(image, &elf, diag)
-					    : read_program(image, &elf, options, diag);
+	if (elf.header.e_type != ET_CORE)
+		return read_program(image, &elf, options, diag);
+	ret = vmpt_image_no_address(options, diag);
+	return ret ? ret : read_dump(image, &elf, diag);
 }

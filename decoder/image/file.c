@@ -79,8 +79,11 @@ int vmpt_image_add_file(struct vmpt_image *image, const char *path, bool live,
 			struct vmpt_diag *diag)
 {
 	struct image_file f = { .fd = -1 };
+	struct stat st;
 	int ret;
 
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return vmpt_diag_fail(diag, VMPT_E_IO, 0, "is a directory, not a memory image");
 	if (live || is_in_proc(path)) {
 		ret = open_live(&f, path, diag);
 	} else {

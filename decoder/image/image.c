@@ -2,6 +2,7 @@
 /* Images: opening and closing, and pages from extents; see vmpt-image.h. */
 #include "decoder/image/code-stream.h"
 #include "decoder/image/image.h"
+#include "decoder/image/patches.h"
 
 static bool ends_with(const char *path, const char *end)
 {
@@ -28,6 +29,15 @@ static u8 find_kind(const struct vmpt_image *image, const char *path,
 	return o->has_address ? VMPT_IMAGE_BYTES : VMPT_IMAGE_RAM;
 }
 
+int vmpt_image_no_address(const struct vmpt_image_options *o, struct vmpt_diag *diag)
+{
+	if (!o->has_address)
+		return 0;
+	return vmpt_diag_fail(diag, VMPT_E_INVAL, 0,
+			      "it has its own addresses: only raw bytes and ELF programs take an "
+			      "address, and a perf.data a process id");
+}
+
 static int read_image(struct vmpt_image *image, const char *path,
 		      const struct vmpt_image_options *o, struct vmpt_diag *diag)
 {
@@ -35,6 +45,9 @@ static int read_image(struct vmpt_image *image, const char *path,
 
 	if (kind == VMPT_IMAGE_AUTO)
 		kind = find_kind(image, path, o);
+	if (kind != VMPT_IMAGE_BYTES && kind != VMPT_IMAGE_ELF && kind != VMPT_IMAGE_PERF &&
+	    vmpt_image_no_address(o, diag))
+		return -VMPT_E_INVAL;
 	switch (kind) {
 	case VMPT_IMAGE_PAGES:
 		return vmpt_image_read_pages(image, path, diag);
@@ -62,8 +75,10 @@ static int read_image(struct vmpt_image *image, const char *path,
 static int finish(struct vmpt_image *image, const struct vmpt_image_options *o,
 		  struct vmpt_diag *diag)
 {
-	if (vmpt_extents_finish(&image->linear) || vmpt_extents_finish(&image->physical))
+	if (vmpt_extents_finish(&image->linear) || vmpt_extents_finish(&image->physical) ||
+	    vmpt_patches_finish(image->patches))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
+	image->paging_guessed = image->paging == VMPT_PAGING_AUTO && o->paging == VMPT_PAGING_AUTO;
 	if (image->paging == VMPT_PAGING_AUTO)
 		image->paging = o->paging != VMPT_PAGING_AUTO ? o->paging : VMPT_PAGING_4;
 	return 0;
@@ -155,6 +170,7 @@ void vmpt_image_close(struct vmpt_image *image)
 	while (image->made_count)
 		free(image->made[--image->made_count]);
 	vmpt_code_stream_close(image->code);
+	vmpt_patches_close(image->patches);
 	free(image->files);
 	free(image->cr3);
 	free(image->made);
@@ -287,20 +303,36 @@ static int find_page(struct vmpt_image *image, const struct vmpt_space *space, u
 	return ret;
 }
 
+/* What was written at a known time is first; then what the image has else. */
+static int find_version(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
+			unsigned int nth, struct vmpt_page *page)
+{
+	size_t versions;
+	int ret;
+
+	if (!image->patches)
+		return find_page(image, space, linear, page);
+	ret = vmpt_patches_find(image->patches, space->tsc, linear, nth, page, &versions);
+	if (ret || nth != versions)
+		return ret;
+	return find_page(image, space, linear, page);
+}
+
 int vmpt_image_page(struct vmpt_image *image, const struct vmpt_space *space, u64 linear,
 		    unsigned int nth, struct vmpt_page *page)
 {
 	int ret;
 
+	*page = (struct vmpt_page){ .to = ~0ULL };
 	if (linear % VMPT_PAGE)
 		return -VMPT_E_INVAL;
-	if (nth && !image->code)
+	if (nth && !image->code && !image->patches)
 		return 0;
 	pthread_mutex_lock(&image->lock);
 	if (image->code)
 		ret = vmpt_code_stream_find(image->code, space, linear, nth, page);
 	else
-		ret = find_page(image, space, linear, page);
+		ret = find_version(image, space, linear, nth, page);
 	image->counts.found += ret > 0;
 	image->counts.absent += image->code && !ret && !nth;
 	pthread_mutex_unlock(&image->lock);

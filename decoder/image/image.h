@@ -48,12 +48,14 @@ struct vmpt_image {
 	struct image_file *files;
 	size_t file_count;
 	struct extents linear, physical;
-	u8 paging; /* enum vmpt_paging, never AUTO once it is open */
-	u64 *cr3;  /* of the vCPUs, as a dump has them */
+	u8 paging;	     /* enum vmpt_paging, never AUTO once it is open */
+	bool paging_guessed; /* neither the image nor its user said it */
+	u64 *cr3;	     /* of the vCPUs, as a dump has them */
 	size_t cr3_count;
 	struct vmpt_image_source source; /* .physical NULL: none */
 	pthread_mutex_t lock;
 	struct code_stream *code; /* all of it, if it is one: code-stream.h */
+	struct patches *patches;  /* linear memory that was written: patches.h */
 	/* From here on: under the lock. */
 	struct made_page **made;
 	size_t made_count;
@@ -87,11 +89,27 @@ size_t vmpt_image_file_read(const struct image_file *f, u64 offset, u8 *to, size
 
 /* ---- image.c ---- */
 
+/* For kinds without .address: 0, or with one -VMPT_E_INVAL with @diag filled. */
+int vmpt_image_no_address(const struct vmpt_image_options *options, struct vmpt_diag *diag);
+
 /*
  * The page at @at of a list, by the lock's owner. 1, 0 or -VMPT_E_NOMEM. The memory of pages that
  * are made is at most two for each extent, or of a live file the pages that were asked for.
  */
 int vmpt_image_page_at(struct vmpt_image *image, enum page_of of, u64 at, struct vmpt_page *page);
+
+/* Which version is the @nth of @count if @at is the best: the later one, the earlier, and so on. */
+bool vmpt_image_nth(size_t count, size_t at, size_t nth, size_t *index);
+
+/* ---- scan.c ---- */
+
+/* Nonzero ends the scan. @page is valid during the call. */
+typedef int vmpt_image_scan_fn(void *opaque, u64 physical, const struct vmpt_page *page);
+/*
+ * Call @take for each whole page of physical memory, by address, with the image's lock held. 0, or
+ * a negative error: -VMPT_E_UNSUPPORTED if it has none, or pages are only read when asked for.
+ */
+int vmpt_image_scan(struct vmpt_image *image, vmpt_image_scan_fn *take, void *opaque);
 
 /* ---- walk.c ---- */
 

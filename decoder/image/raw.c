@@ -80,14 +80,19 @@ static int add_range(struct vmpt_image *image, const struct vmpt_ram_range *r, u
 	return 0;
 }
 
+static int check_empty(const struct vmpt_image *image, struct vmpt_diag *diag)
+{
+	return image->files[0].size ? 0 : vmpt_diag_fail(diag, VMPT_E_FORMAT, 0, "is empty");
+}
+
 int vmpt_image_read_ram(struct vmpt_image *image, const struct vmpt_image_options *options,
 			struct vmpt_diag *diag)
 {
 	const struct vmpt_ram_range all = { .size = image->files[0].size };
 	size_t i;
-	int ret = 0;
+	int ret = check_empty(image, diag);
 
-	if (!options->range_count)
+	if (!ret && !options->range_count)
 		return add_range(image, &all, 0, diag);
 	for (i = 0; i < options->range_count && !ret; i++)
 		ret = add_range(image, &options->ranges[i], 0, diag);
@@ -152,6 +157,10 @@ int vmpt_image_read_ranges(struct vmpt_image *image, const char *path, struct vm
 int vmpt_image_read_bytes(struct vmpt_image *image, const struct vmpt_image_options *options,
 			  struct vmpt_diag *diag)
 {
+	int ret = check_empty(image, diag);
+
+	if (ret)
+		return ret;
 	if (vmpt_extents_add(&image->linear, options->address, image->files[0].size, 0, 0))
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	return 0;

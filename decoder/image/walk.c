@@ -128,9 +128,12 @@ int vmpt_image_walk(struct vmpt_image *image, const struct vmpt_space *space, u6
 {
 	const struct mode *mode = &modes[image->paging];
 
-	/* Before a system turns paging on, CR3 is 0 from the reset on (SDM 3 10.1.1). */
-	if (image->paging == VMPT_PAGING_NONE || space->exec == 16 ||
-	    (space->exec == 32 && !space->cr3)) {
+	/*
+	 * Before a system turns paging on, CR3 is 0 from the reset on (SDM 3 10.1.1). Real mode has
+	 * no paging, and no addresses from 110000H on. Virtual-8086 mode is taken for it.
+	 */
+	if (image->paging == VMPT_PAGING_NONE || (space->exec != 64 && !space->cr3) ||
+	    (space->exec == 16 && linear < 0x110000)) {
 		*physical = linear;
 		return 1;
 	}

@@ -49,28 +49,12 @@ static int make_temp(struct vmpt_diag *diag)
 	return fd;
 }
 
-static bool read_all(int fd, void *to, size_t n, u64 offset)
-{
-	u8 *bytes = to;
-
-	while (n) {
-		ssize_t now = pread(fd, bytes, n, (off_t)offset);
-
-		if (now < 0 && errno == EINTR)
-			continue;
-		if (now <= 0)
-			return false;
-		bytes += now;
-		offset += (u64)now;
-		n -= (size_t)now;
-	}
-	return true;
-}
-
-static bool write_all(int fd, const u8 *bytes, size_t n, u64 offset)
+/* Read, or if @out write, all @n bytes at @offset. */
+static bool transfer(int fd, u8 *bytes, size_t n, u64 offset, bool out)
 {
 	while (n) {
-		ssize_t now = pwrite(fd, bytes, n, (off_t)offset);
+		ssize_t now = out ? pwrite(fd, bytes, n, (off_t)offset)
+				  : pread(fd, bytes, n, (off_t)offset);
 
 		if (now < 0 && errno == EINTR)
 			continue;
@@ -89,10 +73,10 @@ static int copy(int in, int out, u64 from, u64 to, u64 size, u8 *buf, struct vmp
 	while (size) {
 		size_t n = size < CHUNK ? size : CHUNK;
 
-		if (!read_all(in, buf, n, from))
+		if (!transfer(in, buf, n, from, false))
 			return kdump_fail(diag, VMPT_E_TRUNCATED, from,
 					  "the flattened dump ends inside a piece");
-		if (!write_all(out, buf, n, to))
+		if (!transfer(out, buf, n, to, true))
 			return kdump_fail(diag, VMPT_E_IO, from,
 					  "cannot write to a temporary file: %s",
 					  strerror(errno ? errno : ENOSPC));
@@ -118,7 +102,7 @@ static int copy_pieces(int in, int out, u8 *buf, struct vmpt_diag *diag)
 		u8 head[16];
 		int ret;
 
-		if (!read_all(in, head, sizeof(head), at))
+		if (!transfer(in, head, sizeof(head), at, false))
 			return kdump_fail(diag, VMPT_E_TRUNCATED, at,
 					  "the flattened dump has no end: it was cut");
 		to = big_endian(head);
@@ -150,7 +134,7 @@ int kdump_unflatten(int fd, struct vmpt_diag *diag)
 		return out;
 	}
 	/* char signature[16], s64 type, version: 1 and 1 */
-	if (!read_all(fd, head, sizeof(head), 0) || big_endian(head + 16) != 1 ||
+	if (!transfer(fd, head, sizeof(head), 0, false) || big_endian(head + 16) != 1 ||
 	    big_endian(head + 24) != 1)
 		ret = kdump_fail(diag, VMPT_E_UNSUPPORTED, 16,
 				 "a flattened dump of another version than 1");

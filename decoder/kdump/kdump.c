@@ -33,10 +33,13 @@ static void close_dump(void *opaque)
 	free(d);
 }
 
-static u8 find_paging(kdump_ctx_t *ctx)
+static u8 find_paging(kdump_ctx_t *ctx, int fd)
 {
+	u8 paging = kdump_qemu_paging(fd);
 	const char *arch, *l5;
 
+	if (paging != VMPT_PAGING_AUTO)
+		return paging;
 	if (kdump_get_string_attr(ctx, KDUMP_ATTR_ARCH_NAME, &arch) == KDUMP_OK &&
 	    !strcmp(arch, KDUMP_ARCH_IA32))
 		return VMPT_PAGING_PAE;
@@ -83,6 +86,6 @@ int vmpt_kdump_open(const char *path, struct vmpt_image_source *source, struct v
 	*source = (struct vmpt_image_source){ .physical = read_page,
 					      .close = close_dump,
 					      .opaque = d,
-					      .paging = find_paging(d->ctx) };
+					      .paging = find_paging(d->ctx, d->fd) };
 	return 0;
 }

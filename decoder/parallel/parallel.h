@@ -76,6 +76,9 @@ void vmpt_pool_close(struct vmpt_pool *pool);
 int vmpt_pool_free_slot(const struct vmpt_pool *pool);
 void vmpt_pool_put(struct vmpt_pool *pool);
 
+/* Until all jobs that were put in are finished. */
+void vmpt_pool_wait(struct vmpt_pool *pool);
+
 /* The slot of the oldest job, when finished, or -1: there is none. Then vmpt_pool_drop(). */
 int vmpt_pool_take(struct vmpt_pool *pool);
 void vmpt_pool_drop(struct vmpt_pool *pool);

@@ -117,13 +117,9 @@ void vmpt_pool_put(struct vmpt_pool *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-int vmpt_pool_take(struct vmpt_pool *p)
+/* Finish the job in @slot; called with the lock held. */
+static void wait_for(struct vmpt_pool *p, unsigned int slot)
 {
-	unsigned int slot = (unsigned int)(p->first % p->slots);
-
-	if (p->first == p->last)
-		return -1;
-	pthread_mutex_lock(&p->lock);
 	/* While another thread runs it, run one more job instead of sleeping. */
 	while (!p->done[slot]) {
 		if (p->next < p->last)
@@ -131,6 +127,26 @@ int vmpt_pool_take(struct vmpt_pool *p)
 		else
 			pthread_cond_wait(&p->finished, &p->lock);
 	}
+}
+
+void vmpt_pool_wait(struct vmpt_pool *p)
+{
+	u64 i;
+
+	pthread_mutex_lock(&p->lock);
+	for (i = p->first; i < p->last; i++)
+		wait_for(p, (unsigned int)(i % p->slots));
+	pthread_mutex_unlock(&p->lock);
+}
+
+int vmpt_pool_take(struct vmpt_pool *p)
+{
+	unsigned int slot = (unsigned int)(p->first % p->slots);
+
+	if (p->first == p->last)
+		return -1;
+	pthread_mutex_lock(&p->lock);
+	wait_for(p, slot);
 	pthread_mutex_unlock(&p->lock);
 	return (int)slot;
 }

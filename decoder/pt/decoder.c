@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "decoder/pt/parts.h"
+#include "decoder/pt/pt.h"
 #include "decoder/pt/slicer.h"
 #include "decoder/vmpt-parts.h"
 #include "util/array.h"

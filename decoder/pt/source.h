@@ -24,7 +24,8 @@
 #ifndef VMPT_DECODER_SOURCE_H
 #define VMPT_DECODER_SOURCE_H
 
-#include "decoder/pt/pt.h"
+#include "decoder/isa.h"
+#include "decoder/pt/units.h"
 
 /*
  * A token: the packet's offset in the stream << 6 | enum vmpt_pt_kind. Tokens are

@@ -187,16 +187,23 @@ static inline bool vmpt_group_ends(u64 next)
 }
 
 /*
- * Whether the PIP at @at changes at most CR3, and is a group of its own: then it makes no
- * difference whether a TIP packet ends the group.
+ * Whether the PIP at @at changes at most CR3, and is a group of its own or with one MODE.Exec,
+ * which says nothing: then it makes no difference whether a TIP packet ends the group.
  */
 static inline bool vmpt_pip_is_cr3(const struct vmpt_tracker *t, u64 at, u64 end)
 {
-	const u8 *p = t->data + at;
+	const u8 *p = t->data + at, *next = p + vmpt_pt_table[VMPT_PT_PIP].size;
+	const struct vmpt_pt_desc *exec = &vmpt_pt_table[VMPT_PT_MODE_EXEC];
+	u64 bytes;
 
-	return t->known.valid && end - at >= 16 &&
-	       vmpt_group_ends(vmpt_load64(p + vmpt_pt_table[VMPT_PT_PIP].size)) &&
-	       vmpt_pip_nr(p) == t->nr.value;
+	if (!t->known.valid || end - at < 40 || vmpt_pip_nr(p) != t->nr.value)
+		return false;
+	bytes = vmpt_load64(next);
+	if (vmpt_group_ends(bytes))
+		return true;
+	next += (unsigned int)__builtin_ctzll(bytes | 1ULL << 63) / 8;
+	return next[0] == exec->header[0] && (next[1] & exec->mask[1]) == exec->header[1] &&
+	       vmpt_group_ends(vmpt_load64(next + exec->size));
 }
 
 /*

@@ -28,6 +28,9 @@ void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *p
 			break;
 		switch (kind) {
 		case VMPT_PT_MODE_EXEC:
+			psb->has_exec = true;
+			psb->tokens++;
+			break;
 		case VMPT_PT_CBR:
 			psb->tokens++;
 			break;

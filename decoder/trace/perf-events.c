@@ -444,6 +444,32 @@ static int sort(struct perf_events *e, const struct vmpt_trace_info *info)
 	return 0;
 }
 
+/* Read the file once more. */
+static int read_again(struct perf_reader *r, struct perf_events *e)
+{
+	int ret;
+
+	r->pt_attr = SIZE_MAX;
+	r->events = e;
+	/*
+	 * An event takes at least 24 bytes of the file; with compression, at least one on
+	 * average. Only a file made to exhaust memory has more.
+	 */
+	e->limit = r->size;
+	/* Ids must not be chosen to collide. */
+	if (getrandom(&e->seed, sizeof(e->seed), GRND_NONBLOCK) < 0)
+		e->seed = 0;
+	ret = vmpt_perf_read_file(r);
+	vmpt_perf_inflate_free(r);
+	free(r->attrs);
+	free(r->parts);
+	free(r->marks);
+	free(e->ids);
+	e->ids = NULL;
+	vmpt_hash_free(&e->by_id);
+	return ret;
+}
+
 static int read_events(struct vmpt_trace *trace, struct perf_events *e)
 {
 	struct vmpt_trace_info info = trace->info; /* a copy: this pass counts again */
@@ -452,28 +478,42 @@ static int read_events(struct vmpt_trace *trace, struct perf_events *e)
 		.info = &info,
 		.file = trace->maps[0].data,
 		.size = trace->maps[0].size,
-		.pt_attr = SIZE_MAX,
-		.events = e,
 	};
-	int ret;
+	int ret = read_again(&r, e);
 
-	/*
-	 * An event takes at least 24 bytes of the file; with compression, at least one on
-	 * average. Only a file made to exhaust memory has more.
-	 */
-	e->limit = r.size;
-	/* Ids must not be chosen to collide. */
-	if (getrandom(&e->seed, sizeof(e->seed), GRND_NONBLOCK) < 0)
-		e->seed = 0;
-	ret = vmpt_perf_read_file(&r);
-	vmpt_perf_inflate_free(&r);
-	free(r.attrs);
-	free(r.parts);
-	free(r.marks);
-	free(e->ids);
-	e->ids = NULL;
-	vmpt_hash_free(&e->by_id);
 	return ret ? ret : sort(e, &trace->info);
+}
+
+int vmpt_perf_kernel_record(struct perf_reader *r, const u8 *rec, u32 size)
+{
+	struct vmpt_event event = { 0 };
+	struct vmpt_perf_record record = { .rec = rec,
+					   .size = read_sample_id(r, rec, size, &event) };
+
+	record.time = event.time;
+	return r->record(r->opaque, &record);
+}
+
+int vmpt_perf_read_kernel(const u8 *file, u64 size,
+			  int (*record)(void *opaque, const struct vmpt_perf_record *record),
+			  void *opaque, struct vmpt_trace_info *info, struct vmpt_diag *diag)
+{
+	struct perf_events *e = calloc(1, sizeof(*e));
+	struct vmpt_trace trace = { 0 };
+	struct perf_reader r = {
+		.trace = &trace,
+		.info = &trace.info,
+		.diag = diag,
+		.file = file,
+		.size = size,
+		.record = record,
+		.opaque = opaque,
+	};
+	int ret = e ? read_again(&r, e) : -VMPT_E_NOMEM;
+
+	vmpt_perf_events_free(e);
+	*info = trace.info;
+	return ret;
 }
 
 int vmpt_trace_events(struct vmpt_trace *trace, const struct vmpt_event **events, size_t *count)

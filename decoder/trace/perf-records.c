@@ -237,10 +237,10 @@ int vmpt_perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 of
 {
 	u32 type = vmpt_load32(rec);
 
+	if (r->record && type < PERF_USER_HEADER_ATTR)
+		return vmpt_perf_kernel_record(r, rec, size);
 	if (r->events && type < PERF_USER_HEADER_ATTR)
 		return vmpt_perf_events_record(r, rec, size);
-	if (r->record && type < PERF_USER_HEADER_ATTR)
-		return r->record(r->opaque, rec, size);
 	switch (type) {
 	case PERF_RECORD_AUX:
 		return take_aux(r, rec, size, offset);

@@ -313,30 +313,6 @@ int vmpt_perf_read_file(struct perf_reader *r)
 	return ret ? ret : vmpt_perf_read_records(r);
 }
 
-int vmpt_perf_read_kernel(const u8 *file, u64 size,
-			  int (*record)(void *opaque, const u8 *rec, u32 size), void *opaque,
-			  struct vmpt_diag *diag)
-{
-	struct vmpt_trace trace = { 0 };
-	struct perf_reader r = {
-		.trace = &trace,
-		.info = &trace.info,
-		.diag = diag,
-		.file = file,
-		.size = size,
-		.pt_attr = SIZE_MAX,
-		.record = record,
-		.opaque = opaque,
-	};
-	int ret = vmpt_perf_read_file(&r);
-
-	vmpt_perf_inflate_free(&r);
-	free(r.attrs);
-	free(r.parts);
-	free(r.marks);
-	return ret;
-}
-
 int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag)
 {
 	struct perf_reader r = {

@@ -104,7 +104,7 @@ struct perf_reader {
 	/* Not NULL: only collect events, from a file that was read before */
 	struct perf_events *events;
 	/* Not NULL: only give it the kernel's records; not 0 ends reading */
-	int (*record)(void *opaque, const u8 *rec, u32 size);
+	int (*record)(void *opaque, const struct vmpt_perf_record *record);
 	void *opaque;
 };
 
@@ -146,6 +146,8 @@ int vmpt_perf_read_file(struct perf_reader *r);
 
 /* The ids of the attr that was taken last. 0 or an error. */
 int vmpt_perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
+/* Give a record of the kernel's to perf_reader.record. */
+int vmpt_perf_kernel_record(struct perf_reader *r, const u8 *rec, u32 size);
 /* A record of the kernel's. 0 or an error; malformed parts are left out. */
 int vmpt_perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
 /* ID_INDEX: the CPUs of the intel_pt event. 0 or an error; malformed parts are left out. */

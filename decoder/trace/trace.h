@@ -80,13 +80,21 @@ bool vmpt_perf_is_damaged(const u8 *data, u64 size);
 /* Read all streams of the perf.data at @file, whose bytes the trace owns already. */
 int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag);
 
+/* A record of the kernel's, valid during the call. */
+struct vmpt_perf_record {
+	const u8 *rec;
+	u32 size; /* without its sample_id */
+	u64 time; /* of the sample_id, in ns of perf's clock; 0: it has none */
+};
+
 /*
  * Give each record of the kernel's in the perf.data at @file to @record, until it returns a
- * negative error. 0 with @diag's text if part of the file cannot be read, or an error.
+ * negative error. 0 with @info filled, and with @diag's text if part of the file cannot be read, or
+ * an error.
  */
 int vmpt_perf_read_kernel(const u8 *file, u64 size,
-			  int (*record)(void *opaque, const u8 *rec, u32 size), void *opaque,
-			  struct vmpt_diag *diag);
+			  int (*record)(void *opaque, const struct vmpt_perf_record *record),
+			  void *opaque, struct vmpt_trace_info *info, struct vmpt_diag *diag);
 
 /* Free the memory of vmpt_trace_events(); @events may be NULL. */
 void vmpt_perf_events_free(struct perf_events *events);

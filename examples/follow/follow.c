@@ -51,7 +51,11 @@ static int drain(struct vmpt_decoder *dec, struct vmpt_cursor *at)
 
 	while ((ret = vmpt_packet_next(dec, at, &pkt)) == 1)
 		print(&pkt);
-	return fflush(stdout) ? -VMPT_E_IO : ret;
+	if (fflush(stdout)) {
+		perror("standard output");
+		return -VMPT_E_IO;
+	}
+	return ret;
 }
 
 /* Whether the file is shorter than what was read of it: it was overwritten. */

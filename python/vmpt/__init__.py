@@ -16,7 +16,9 @@ from . import _enums, _structs
 from ._clock import Clocks, VmNames
 from ._decode import Decoder, Splitter
 from ._enums import *  # noqa: F403
+from ._flow import Flow
 from ._handle import Error
+from ._image import Code, Image
 from ._structs import *  # noqa: F403
 from ._timeline import Timeline
 from ._trace import Stream, Trace, Writer, open
@@ -29,7 +31,7 @@ if _lib.vmpt_py_version():
         "the one that the linker found: install both of one version")
 
 __all__ = [
-    "Clocks", "Decoder", "Error", "Splitter", "Stream", "Timeline", "Trace", "VmNames", "Writer",
+    "Clocks", "Code", "Decoder", "Error", "Flow", "Image", "Splitter", "Stream", "Timeline", "Trace", "VmNames", "Writer",
     "__version__", "open",
 ]
 __all__ += _enums.__all__

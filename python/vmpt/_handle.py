@@ -95,6 +95,12 @@ class Handle:
             check(err)
         self._box[0] = pointer
 
+    def add_parent(self, parent: Handle) -> None:
+        """From now on it uses @parent, too."""
+        if not any(p is parent for p in self._parents):
+            parent.begin_child(self)
+            self._parents.append(parent)
+
     def begin_child(self, child: Handle) -> None:
         self._uses[id(child)] = weakref.ref(child)
         if self.closed:

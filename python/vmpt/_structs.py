@@ -2,11 +2,11 @@
 """What the library returns, as tuples with names. Offsets and sizes are bytes."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
 from ._enums import (
-    Back, Begin, Edge, ErrorCode, EventKind, GapFlags, Isa, Kind, MapSource, OwnerKind, ReasonSource,
-    SpanKind, Sure, TraceFormat, Vms,
+    Back, Begin, Edge, ErrorCode, EventKind, FlowEnd, FlowReason, GapFlags, Isa, Kind, MapSource,
+    OwnerKind, Paging, ReasonSource, SpanKind, Sure, TraceFormat, Vms,
 )
 from ._vmpt import ffi, lib
 
@@ -434,8 +434,145 @@ def extracted(c: Any) -> Extracted:
                      c.head, c.returned, c.left)
 
 
+class Space(NamedTuple):
+    """An address space, as Intel PT shows it."""
+
+    owner: Owner
+    cr3: int | None
+    """As a PIP has it: bits 4:0 are 0. None: no PIP was seen."""
+    bits: int = 64
+    """MODE.Exec: 16, 32 or 64."""
+    tsc: int = 0
+    """Where in the trace, for images that have code of several times: the host's TSC; 0: the end."""
+
+
+def space(c: Any) -> Space:
+    return Space(owner(c.owner), None if c.no_cr3 else c.cr3, c.exec, c.tsc)
+
+
+def space_c(s: Space) -> Any:
+    own = {"kind": s.owner.kind, "vmcs": s.owner.vmcs}
+    return ffi.new("struct vmpt_space *", {
+        "owner": own, "cr3": s.cr3 or 0, "no_cr3": s.cr3 is None, "exec": s.bits, "tsc": s.tsc})
+
+
+class Page(NamedTuple):
+    """A page of 4 KiB of an image."""
+
+    data: bytes
+    known: int
+    """Bit n: byte n is known."""
+    start: int | None
+    """The host's TSC at which its bytes came to be, and that at which they ceased. None: not known."""
+    end: int | None
+
+
+def page(c: Any) -> Page:
+    size = lib.VMPT_PAGE
+    known = (1 << size) - 1
+    if c.valid:
+        known = int.from_bytes(ffi.buffer(c.valid, size // 8), "little")
+    start = getattr(c, "from")
+    return Page(bytes(ffi.buffer(c.bytes, size)), known, start or None, c.to if c.to != TIME_NONE else None)
+
+
+class ImageInfo(NamedTuple):
+    """What is in an image."""
+
+    linear: int
+    """Bytes by linear address, and by physical address."""
+    physical: int
+    cr3s: tuple[int, ...]
+    """Of the vCPUs with paging when a dump was made, if it says so."""
+    paging: Paging
+
+
+def image_info(c: Any) -> ImageInfo:
+    return ImageInfo(c.linear, c.physical, tuple(c.cr3[i] for i in range(c.cr3_count)), Paging(c.paging))
+
+
+class ImageCounts(NamedTuple):
+    """What became of the questions put to an image."""
+
+    found: int
+    absent: int
+    """Nothing is known at this address."""
+    not_present: int
+    """An entry of the page tables has P = 0."""
+    no_table: int
+    """A page table is not in the image: it is of another VM, or was freed."""
+    reserved: int
+    """An entry has a reserved bit set: it was no page table."""
+    no_memory: int
+    """The tables translate, to memory that is not in the image."""
+
+
+def image_counts(c: Any) -> ImageCounts:
+    return ImageCounts(*(getattr(c, name) for name in ImageCounts._fields))
+
+
+class Block(NamedTuple):
+    """Straight code: only its last instruction may be a branch."""
+
+    ip: int
+    end_ip: int
+    """Of the last instruction."""
+    next: int
+    """The address after it."""
+    target: int
+    """FlowEnd.COND, JMP, CALL: where the branch goes."""
+    space: int
+    """Index: Flow.space()."""
+    instructions: int
+    end: FlowEnd
+
+
+def block(c: Any) -> Block:
+    return Block(c.ip, c.end_ip, c.next, c.target, c.space, c.instructions, FlowEnd(c.end))
+
+
+class FlowBlocks(NamedTuple):
+    """Blocks that were executed, in order."""
+
+    offset: int
+    """The packets in [offset, end) of the stream prove them."""
+    end: int
+    blocks: Sequence[int]
+    """Ids: Flow.block(). All instructions of each were executed, but for the last one."""
+    last: int
+    """Instructions of the last block that were executed."""
+
+
+class FlowGap(NamedTuple):
+    """The flow is not known from here on, up to the next packet that gives an IP."""
+
+    offset: int
+    """Of the packet at which it was lost."""
+    end: int
+    reason: FlowReason
+    ip: int | None
+    space: int | None
+    """Index: Flow.space()."""
+
+
+class FlowCounts(NamedTuple):
+    """What was executed, and where the flow was lost."""
+
+    instructions: int
+    branches: int
+    """All but MOV CR3 of FlowEnd."""
+    calls: int
+    """Of the branches: near calls."""
+    gaps: dict[FlowReason, int]
+
+
+def flow_counts(c: Any) -> FlowCounts:
+    return FlowCounts(c.instructions, c.branches, c.calls, {r: c.gaps[r] for r in FlowReason})
+
+
 __all__ = [
-    "ClockCounts", "Epoch", "Event", "Exit", "Extent", "Extracted", "Gap", "Given", "Owner", "Packet",
-    "Rates", "Slice", "Span", "TIME_NONE", "TIME_OPEN", "Time", "TraceInfo", "TscMap", "VmName",
+    "Block", "ClockCounts", "Epoch", "Event", "Exit", "Extent", "Extracted", "FlowBlocks", "FlowCounts",
+    "FlowGap", "Gap", "Given", "ImageCounts", "ImageInfo", "Owner", "Packet", "Page", "Rates", "Slice",
+    "Space", "Span", "TIME_NONE", "TIME_OPEN", "Time", "TraceInfo", "TscMap", "VmName",
     "VmsFound", "exit_reason_name",
 ]

@@ -7,8 +7,10 @@ from typing import Any, Callable, Iterable, Iterator, Protocol, Union
 
 from ._clock import Clocks, VmNames
 from ._decode import Decoder, Splitter
-from ._enums import CycleAcc, ErrorCode, ExtractClock, GapFlags, GuestOnly, Isa, Kind, Vms
+from ._enums import CycleAcc, ErrorCode, ExtractClock, FlowReturns, GapFlags, GuestOnly, Isa, Kind, Vms
+from ._flow import Flow
 from ._handle import Closing, Error, Handle, Use, check, text_of
+from ._image import Code
 from ._structs import (
     Event, Extent, Extracted, Gap, Given, Owner, Packet, Rates, Slice, TraceInfo, VmsFound,
     event, extracted, owner, slice_, trace_info,
@@ -142,6 +144,21 @@ class Stream:
             lib.vmpt_py_text(self._c, c, buf, len(buf))
         text: bytes = ffi.string(buf)
         return text.decode()
+
+    def flow(self, code: Code | None = None, *, blocks: bool = True, by_packet: bool = False,
+             hash: bool = False, returns: FlowReturns = FlowReturns.AUTO, no_tnt: bool = False,
+             memory: int = 0, no_packet_max: int = 0) -> Flow:
+        """What was executed, by the images of @code: <vmpt/flow.h>, docs/flow.md. For Intel PT only.
+
+        Without @blocks there are only gaps and totals, which is faster. @by_packet: a batch has one
+        packet's blocks; @hash: Flow.hash is made; @no_tnt: IA32_RTIT_CTL.DisTNT was 1. @memory: bytes
+        for tables, @no_packet_max: instructions in a row without a packet; 0: by default.
+        """
+        options = ffi.new("struct vmpt_flow_options *", {
+            "trace": self._trace._options, "blocks": blocks, "by_packet": by_packet, "hash": hash,
+            "returns": FlowReturns(returns), "no_tnt": no_tnt, "memory": memory,
+            "no_packet_max": no_packet_max})
+        return Flow(self._trace._handle, self._c, code, options)
 
     def extract(self, sink: Callable[[int, Owner], Writer | None], *, clocks: Clocks | None = None,
                 clock: ExtractClock = ExtractClock.AS_IS, conceal: bool = False,

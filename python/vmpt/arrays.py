@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-"""numpy's types of the library's structs, for arrays that Decoder.items(), Splitter.fill() and
-Timeline.fill() fill.
+"""numpy's types of the library's structs, for arrays that Decoder.items(), Splitter.fill(),
+Timeline.fill() and Flow.fill() fill.
 
 Sizes and offsets are those that the C compiler found. Times are struct vmpt_time: tsc, and how much
 earlier and later it may have been.
@@ -51,6 +51,19 @@ TIME: np.dtype[np.void] = _dtype(ffi.typeof("struct vmpt_time"))
 
 SLICE: np.dtype[np.void] = _dtype(ffi.typeof("struct vmpt_slice"))
 """struct vmpt_slice: offset, size, owner, begin, …"""
+
+BLOCK: np.dtype[np.void] = _dtype(ffi.typeof("struct vmpt_flow_block"))
+"""struct vmpt_flow_block of <vmpt/flow.h>: ip, end_ip, next, target, space, instructions, end (FlowEnd)."""
+
+BATCH: np.dtype[np.void] = _dtype(ffi.typeof("struct vmpt_py_batch"))
+"""A part of the flow, as in struct vmpt_flow_batch: kind (FlowKind), offset, end; of blocks count ids from
+first on, last; of a gap reason (FlowReason), ip, space."""
+
+ID: np.dtype[np.uint32] = np.dtype(np.uint32)
+"""Ids of blocks."""
+
+COUNT: np.dtype[np.uint64] = np.dtype(np.uint64)
+"""How often something ran."""
 
 SPAN: np.dtype[np.void] = _dtype(ffi.typeof("struct vmpt_span"))
 """struct vmpt_span: stream, kind, owner, start, end, offset, size, exit, …"""

@@ -5,10 +5,12 @@
 # "vmpt vms" finds the VMCSs, entries and exits that the PC, KVM and perf counted. "vmpt split
 # --conceal" splits the trace, and each stream, the host's and each guest's, matches the executed
 # code instruction for instruction (flow-check). The code is in memory images that were taken while
-# the guests existed, except for modified pages (image-check). Then both checkers get wrong streams,
-# truths and images, and must refuse them.
+# the guests existed, except for modified pages (image-check). "vmpt insn" finds the same in the trace
+# as it is, host and guests in one stream, by the code of the truths (insn-check); what it finds by one
+# of the images alone is printed. Then the checkers get wrong streams, truths and images, and must
+# refuse them.
 #
-#	test-flow.sh SOURCE VMPT FLOW-CHECK IMAGE-CHECK OUT [small]
+#	test-flow.sh SOURCE VMPT FLOW-CHECK IMAGE-CHECK INSN-CHECK TRUTH-CODE OUT [small]
 #
 # small: one recording of two small guests. In a soak a whole Linux is the guest.
 set -u
@@ -17,7 +19,9 @@ source=$1
 vmpt=$2
 flow_check=$3
 image_check=$4
-out=$5
+insn_check=$5
+truth_code=$6
+out=$7
 
 mkdir -p "$out"
 export LC_ALL=C
@@ -145,6 +149,63 @@ flows()
 		"$run/rets" ;;
 	esac
 	cat "$run/rets"
+}
+
+# "vmpt insn" of the trace itself, with one return stack for host and guests as the processor has: what
+# all of them executed, in order, without a gap; $1: of how many instructions the bytes may be others,
+# where guests changed their code: that of a truth has no times; $2: how many the trace may lack at its
+# end. Two processors: two streams.
+decoded()
+{
+	local owner truth file cpu code=() truths count hash
+
+	for owner in host $(find "$files" -name 'vm-*.truth.*' -printf '%f\n' | sed 's/vm-\(.*\).truth.*/\1/' | sort -u); do
+		truth=$files/vm-$owner
+		[ "$owner" != host ] || truth=$files/host
+		try "$truth_code" "$run/$owner.code" "$truth".truth.*
+		check_log "the code of $owner" "$run/said" [ $rc = 0 ]
+		echo "$name $owner: $(cat "$run/said")"
+		code+=(--code="$owner:$run/$owner.code")
+	done
+	: >"$run/all"
+	for truth in "$files"/host.truth.*; do
+		cpu=${truth##*.}
+		truths=()
+		for file in "$files"/*.truth."$cpu"; do
+			owner=${file##*/} && owner=${owner%.truth.*}
+			truths+=("${owner#vm-}=$file")
+		done
+		try "$insn_check" --traced --cpu="$cpu" --altered="$1" --tail="${2-0}" "${code[@]}" "$files/perf.data" \
+			"${truths[@]}"
+		check_log "vmpt insn: CPU $cpu" "$run/said" [ $rc = 0 ]
+		check_log "vmpt insn: CPU $cpu: no gap" "$run/said" grep -q ', 0 gaps; 0 of owners' "$run/said"
+		echo "$name CPU $cpu: $(tail -n 1 "$run/said")"
+		tail -n 1 "$run/said" >>"$run/all"
+	done
+	count=$(awk '{ n += $1 } END { print n }' "$run/all")
+	hash=$(sed -n 's/.* hash \([0-9a-f]*\),.*/\1/p' "$run/all")
+	"$vmpt" insn -q --hash "${code[@]}" "$files/perf.data" >"$run/said" 2>&1
+	# The bytes at the end that have no owner have no code either.
+	check_log 'vmpt insn: as many, no gap' "$run/said" \
+		[ "$(awk '{ gsub(",", "") } $1 == "unknown" { none += $NF }
+			$1 == "total" { print $2, $NF - none }' "$run/said")" = "$count 0" ]
+	# With one stream its hash is that of all.
+	[ "$(wc -l <"$run/all")" != 1 ] ||
+		check_log 'vmpt insn: the hash' "$run/said" grep -q "^hash: $hash\$" "$run/said"
+}
+
+# By an image of the PC's memory, taken while the guests existed: the host's page tables are in it, not
+# those of its processes that have ended. What it lacks is printed, for what it is.
+by_image()
+{
+	local image=$files/image-1-0
+
+	try "$vmpt" insn -q --count --code="host:$image" --owner host "$files/perf.data"
+	echo "$name, by an image alone: $(sed -n 's/^total  */instructions, branches, calls, gaps: /p' "$run/said")"
+	check_log 'by an image: most of it' "$run/said" \
+		awk -v all="$(sed -n 's/.* truth host.truth.0 instructions //p' "$files/run.log")" \
+		'$1 == "total" { gsub(",", ""); found = $2 > 0.8 * all && $2 <= all } END { exit !found }' \
+		"$run/said"
 }
 
 # What "split" writes to no file: "last" if it is one piece at the end of the trace, else "more";
@@ -276,16 +337,39 @@ wrong()
 		"$out/wrong/truth"
 }
 
+# The same of a whole Linux, which changes its code as it boots: how much of it is found by what it was
+# last is printed.
+linux_decoded()
+{
+	local owner code=() executed found gaps
+
+	for owner in host $(find "$files" -name 'vm-*.truth.0' -printf '%f\n' | sed 's/vm-\(.*\).truth.*/\1/'); do
+		[ "$owner" != host ] && executed=$files/vm-$owner || executed=$files/host
+		try "$truth_code" "$run/$owner.code" "$executed.truth.0"
+		check_log "the code of $owner" "$run/said" [ $rc = 0 ]
+		echo "$name $owner: $(cat "$run/said")"
+		code+=(--code="$owner:$run/$owner.code")
+	done
+	executed=$(sed -n 's/.* truth .* instructions //p' "$files/run.log" | awk '{ n += $1 } END { print n }')
+	"$vmpt" insn -q --count "${code[@]}" "$files/perf.data" >"$run/said" 2>&1
+	read -r found gaps < <(sed -n 's/,//g; s/^total  *\([0-9]*\) .* \([0-9]*\)$/\1 \2/p' "$run/said")
+	echo "$name, all: $found of $executed instructions, $gaps gaps"
+	check_log 'vmpt insn: nearly all' "$run/said" [ "$((100 * found))" -gt "$((98 * executed))" ]
+	check_log 'vmpt insn: few gaps' "$run/said" [ "$((100000 * gaps))" -lt "$found" ]
+}
+
 # ---- the recordings ----
 
-# A whole Linux as guest, from its BIOS to its end. $1: the PC's seed.
+# A whole Linux as guest, from its BIOS to its end. $1: the PC's seed; $2: perf's event: with RET
+# compression a stream of its own is no more to be followed for flow-check, the whole is.
 linux()
 {
 	rm -rf "$out/linux"
-	record linux flow-linux,noretcomp/,traced --with qemu --seed "$1"
+	record linux "flow-linux,$2,traced" --with qemu --seed "$1"
 	check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 	counts_of_pc 1
-	flows no
+	[ "$2" = / ] || flows no
+	linux_decoded
 }
 
 # The same, of the kernel alone.
@@ -300,9 +384,9 @@ linux_kernel()
 }
 
 # In a soak it is Linux alone, with one seed after another.
-if [ -n "${VMPT_SOAK-}" ] && [ "${6-}" != small ]; then
+if [ -n "${VMPT_SOAK-}" ] && [ "${8-}" != small ]; then
 	seed=1001
-	while linux $seed && linux_kernel $seed && [ $failures = 0 ] &&
+	while linux $seed noretcomp/ && linux $seed / && linux_kernel $seed && [ $failures = 0 ] &&
 		[ $SECONDS -lt "$VMPT_SOAK" ]; do
 		seed=$((seed + 1))
 	done
@@ -313,8 +397,10 @@ record noretcomp flow,noretcomp/,traced,long64,prot32
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts
 flows no
+decoded 0
+by_image
 images 0
-[ "${6-}" != small ] || finish
+[ "${8-}" != small ] || finish
 wrong
 
 # As perf records by default.
@@ -322,17 +408,20 @@ record retcomp flow,/,traced,real16,pae32,--smc,--irqchip
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts
 flows some
+decoded 100
 images 1
 
 # A processor whose compressed RETs libipt can follow.
 record careful flow,/,traced,page32,prot32 --pt careful-retc
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 flows careful
+decoded 0
 
 record two flow,noretcomp/,traced,page32,long64,--irqchip --cpus 2
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts
 flows no
+decoded 0
 images 0
 
 # The kernel alone: after each return to user space the owner is unknown until a packet determines
@@ -340,6 +429,7 @@ images 0
 record kernel flow,noretcomp/k,traced,long64,page32
 check_log 'the loss is reported' "$run/said" [ $rc = 3 ]
 give_last_bytes
+decoded 0 10000
 counts
 flows no
 images 0

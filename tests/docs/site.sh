@@ -26,6 +26,8 @@ check 'a page for each man page' [ "$(find "$build/docs/man" -name '*.1' | wc -l
 check 'a search index with the functions' grep -q vmpt_vcpu_enter "$build/site/search/search_index.json"
 
 check 'functions in documents are links' grep -q 'href="api/vmpt.html#vmpt_vcpu_init"><code>' "$build/site/vmm-guide.html"
+check 'folders are links' grep -q 'href="source/cli/schemas/index.html"' "$build/site/json.html"
+check 'a folder lists its files' grep -q 'href="insn.schema.json.txt"' "$build/site/source/cli/schemas/index.html"
 
 # What it does not pass.
 bad=$(mktemp -d) || exit

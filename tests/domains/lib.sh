@@ -78,3 +78,45 @@ firmware()
 		objcopy -O binary -j .text "$work/$1.o" "$work/$1.bin" &&
 		[ "$(stat -c %s "$work/$1.bin")" = 65536 ]
 }
+
+# ---- a machine of our own ----
+
+# In namespaces of the test's own: a libvirtd at qemu:///system, with nothing of the machine's in /etc,
+# /run and /var. $system is the option for vmpt domain, $daemons are virtlogd and libvirtd.
+own_libvirtd()
+{
+	local name dir
+
+	mkdir etc && cp -a /etc/{passwd,group,nsswitch.conf,ld.so.*,localtime} etc 2>/dev/null
+	for name in passwd group; do
+		grep -q ^libvirt-qemu: etc/$name || case $name in
+		passwd) echo 'libvirt-qemu:x:64055:64055::/nonexistent:/usr/sbin/nologin' >>etc/passwd ;;
+		group) echo 'libvirt-qemu:x:64055:' >>etc/group ;;
+		esac
+	done
+	mkdir -p etc/libvirt/qemu
+	cat >etc/libvirt/libvirtd.conf <<-'END'
+		auth_unix_ro = "none"
+		auth_unix_rw = "none"
+	END
+	cat >etc/libvirt/qemu.conf <<-'END'
+		user = "root"
+		group = "root"
+		security_driver = "none"
+		namespaces = []
+		cgroup_controllers = []
+	END
+	mount --make-rprivate / && mount --bind etc /etc || skip "cannot hide /etc"
+	for dir in /run /var/lib /var/cache /var/log; do
+		mount -t tmpfs tmpfs $dir || skip "cannot hide $dir"
+	done
+	mkdir -p /run/libvirt /run/lock /var/log/libvirt
+
+	virtlogd >virtlogd.log 2>&1 &
+	daemons=($!)
+	libvirtd >libvirtd.log 2>&1 &
+	daemons+=($!)
+	wait_for test -S /run/libvirt/libvirt-sock -a -S /run/libvirt/virtlogd-sock
+	# shellcheck disable=SC2034 # for the tests
+	system=--connect=qemu:///system
+}

@@ -69,6 +69,17 @@ check 'page: there' [ -s "$dir/timeline.html" ]
 check 'page: size' [ "$(stat -c %s "$dir/timeline.html")" -lt 5000000 ]
 check 'page: names' [ "$(grep -c -o '"alice"\|"bob"' "$dir/timeline.html")" -ge 1 ]
 check 'page: no network' [ "$(grep -c 'src="http\|href="http\|@import' "$dir/timeline.html")" = 0 ]
+# Every instruction of both guests and the host: gaps are at most one in 10 million instructions.
+rc=0
+"$source/$BUILD/cli/vmpt" insn --quiet --count --json "$dir/trace" >"$dir/insn" || rc=$?
+check 'executed: status' [ $rc = 0 ]
+check 'executed: gaps' python3 - "$dir/insn" <<-'END'
+	import json, sys
+	total = json.load(open(sys.argv[1]))["total"]
+	gaps = {why: n for why, n in total["gaps"].items() if n}
+	print("note: %d instructions, gaps %s" % (total["instructions"], gaps or 0))
+	sys.exit(total["instructions"] < 500e6 or sum(gaps.values()) > total["instructions"] / 10e6)
+END
 check 'in the guest' [ "$(count '^  call .* main => .* alpha.$')" = 2 ]
 
 # Repeat the domain commands as printed, in the printed folder.

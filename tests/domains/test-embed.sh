@@ -381,6 +381,7 @@ python3 - out,1/recording.json <<-'END'
 	assert 0 <= time.time_ns() - int(last["realtime_ns"], 16) < 600e9, doc
 END
 check 'B6, B11: trace: the recording' [ $? = 0 ]
+check 'recording.json fits its schema' python3 "$source/tests/cli/base/schemas.py" recording out,1/recording.json
 check "G6: it is its owner's" [ "$(stat -c %a out,1/recording.json)" = 600 ]
 check "G6: the folder is its owner's" [ "$(stat -c %a out,1)" = 700 ]
 check 'trace: options of two' diff - two.options <<-END

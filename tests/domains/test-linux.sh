@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # A Linux guest of tests/guests as an embedded domain, from linux.xml: its console, and its
-# trace from outside with two vCPUs on two host CPUs.
+# trace from outside with two vCPUs on two host CPUs. "vmpt insn" of the recording is what was executed.
 #
-#	test-linux.sh SOURCE VMPT PLUGIN
+#	test-linux.sh SOURCE VMPT PLUGIN INSN-CHECK
 # shellcheck disable=SC2154 # set by lib.sh
 set -u
 
 source=$1
 vmpt=$(realpath "$2")
 plugin=$(realpath "$3")
+insn_check=$(realpath "$4")
 # shellcheck source=tests/domains/lib.sh
 . "$source/tests/domains/lib.sh"
 get_qemu
@@ -35,7 +36,9 @@ for line in 'guest: begin' 'guest: alpha ends with 0' 'guest: end 0'; do
 	check "console: $line" prints "$line"
 done
 
-domain trace "${set[@]}" --set VCPUS=2 --plugin "$plugin" -o out two="$here/linux.xml"
+sed "s|</qemu:commandline>|<qemu:arg value='-plugin'/><qemu:arg value='$plugin,truth=$work/truth'/>&|" \
+	"$here/linux.xml" >two.xml
+domain trace "${set[@]}" --set VCPUS=2 --plugin "$plugin" -o out two=two.xml
 check 'trace: powers off' [ $rc = 0 ]
 cp stdout table
 # The CPU, its known owners, and its size: each vCPU has a CPU for itself.
@@ -49,5 +52,16 @@ import json, sys
 doc = json.load(sys.stdin)
 print(*[o["vmcs"] for o in doc["owners"] if o["owner"] == "vm"], doc["bytes"])')
 	check "trace: CPU $cpu belongs to vCPU $cpu" [ "$owners" = "$vmcs ${bytes:-0}" ]
+	"$insn_check" --code=out/vm0.code out/cpu$cpu.pt "$vmcs=truth.$cpu" >stdout 2>stderr
+	check "trace: CPU $cpu: what was executed" prints ', 0 gaps; 0 of owners'
+	cat stdout
 done
+executed=$(sed -n 's/^\([0-9]*\) instructions, hash .*/\1/p' stdout)
+"$vmpt" insn --quiet --json --hash out >stdout 2>stderr
+check 'vmpt insn of the recording' [ $? = 0 ]
+check 'vmpt insn: no gap, all of CPU 1' python3 -c '
+import json, sys
+doc = json.load(open("stdout"))
+assert not any(doc["total"]["gaps"].values())
+assert doc["streams"][1]["instructions"] == int(sys.argv[1])' "$executed"
 finish

@@ -31,39 +31,7 @@ cd "$work" || exit 1
 firmware ends 1 0 && firmware stays 0 0 && firmware echo 0 1 1 ||
 	skip "no assembler for the firmware: as and objcopy of binutils"
 
-# ---- a machine of our own ----
-
-mkdir etc && cp -a /etc/{passwd,group,nsswitch.conf,ld.so.*,localtime} etc 2>/dev/null
-for name in passwd group; do
-	grep -q ^libvirt-qemu: etc/$name || case $name in
-	passwd) echo 'libvirt-qemu:x:64055:64055::/nonexistent:/usr/sbin/nologin' >>etc/passwd ;;
-	group) echo 'libvirt-qemu:x:64055:' >>etc/group ;;
-	esac
-done
-mkdir -p etc/libvirt/qemu
-cat >etc/libvirt/libvirtd.conf <<-'END'
-	auth_unix_ro = "none"
-	auth_unix_rw = "none"
-END
-cat >etc/libvirt/qemu.conf <<-'END'
-	user = "root"
-	group = "root"
-	security_driver = "none"
-	namespaces = []
-	cgroup_controllers = []
-END
-mount --make-rprivate / && mount --bind etc /etc || skip "cannot hide /etc"
-for dir in /run /var/lib /var/cache /var/log; do
-	mount -t tmpfs tmpfs $dir || skip "cannot hide $dir"
-done
-mkdir -p /run/libvirt /run/lock /var/log/libvirt
-
-virtlogd >virtlogd.log 2>&1 &
-daemons=($!)
-libvirtd >libvirtd.log 2>&1 &
-daemons+=($!)
-wait_for test -S /run/libvirt/libvirt-sock -a -S /run/libvirt/virtlogd-sock
-system=--connect=qemu:///system
+own_libvirtd
 xml=$here/firmware.xml
 set=("$system" --set "QEMU=$qemu" --set "FIRMWARE=$work/stays.bin")
 

@@ -131,4 +131,10 @@ for signal in False, True:
 				follow.terminate()
 		out.seek(0)
 		check("follow: as the whole", out.read() == whole and not follow.returncode)
+# A disk that is full, as /dev/full is: it ends, at once, and says so. "100" is how long it would wait.
+with open("/dev/full", "w", encoding="utf-8") as full:
+	got = subprocess.run(["./follow", traces[0], "100"], stdout=full, stderr=subprocess.PIPE, check=False,
+			     text=True, timeout=60)
+check("follow: a full disk", got.returncode == 1 and "standard output: No space" in got.stderr,
+      got.returncode, got.stderr)
 finish()

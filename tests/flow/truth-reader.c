@@ -144,7 +144,7 @@ static bool define(struct truth_reader *r)
 	if (r->table[id])
 		retire(r, r->table[id]);
 	r->table[id] = block;
-	r->blocks++;
+	block->serial = ++r->blocks;
 	return true;
 }
 
@@ -158,6 +158,8 @@ static bool run_block(struct truth_reader *r, struct truth_item *item, u32 id)
 	item->block = r->table[id];
 	r->table[id]->runs++;
 	item->insns = item->block->insns;
+	item->flags = r->now.flags;
+	item->cr3 = r->now.cr3;
 	return true;
 }
 

@@ -14,7 +14,8 @@ struct truth_block {
 	struct truth_block *retired; /* internal to the reader */
 	u64 ip;
 	u64 retired_at;
-	u64 runs; /* items that it was in, including this one */
+	u64 serial; /* no other definition of the file has it; not 0 */
+	u64 runs;   /* items that it was in, including this one */
 	u32 insns;
 	u32 size;
 	const u8 *code; /* size bytes */
@@ -36,7 +37,9 @@ enum truth_kind {
 struct truth_item {
 	enum truth_kind kind;
 	const struct truth_block *block;
-	u32 insns;    /* of the block that retired */
+	u32 insns; /* of the block that retired */
+	u32 flags; /* of the block: those of truth_now, and its cr3 */
+	u64 cr3;
 	u64 from, to; /* of an event; BEGIN and END have @from */
 };
 

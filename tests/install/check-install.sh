@@ -84,6 +84,7 @@ cat >newer.c <<'END'
 #include <vmpt/events.h>
 #include <vmpt/extract.h>
 #include <vmpt/flow.h>
+#include <vmpt/guest.h>
 #include <vmpt/image.h>
 #include <vmpt/model-rtit.h>
 #include <vmpt/model.h>
@@ -118,6 +119,7 @@ int main(void)
 	struct vmpt_timeline *timeline = (void *)&vcpu;
 	struct vmpt_image *image = (void *)&vcpu;
 	struct vmpt_code *code = (void *)&vcpu;
+	struct vmpt_guest *guest = (void *)&vcpu;
 	struct vmpt_flow *flow = (void *)&vcpu;
 	struct vmpt_conformance_ops ops = { 0 };
 	struct vmpt_caps caps;
@@ -140,9 +142,11 @@ int main(void)
 	REFUSED(vmpt_image_open(&image, "/dev/null", NULL, NULL));
 	REFUSED(vmpt_image_make(&image, NULL, NULL));
 	REFUSED(vmpt_code_new(&code));
+	REFUSED(vmpt_guest_open(&guest, NULL, NULL));
 	REFUSED(vmpt_flow_open(&flow, NULL, NULL, NULL));
 	REFUSED(vmpt_rtit_clock_init(&rtit_clock, 0));
 	return wrong || image != (void *)&vcpu || code != (void *)&vcpu || flow != (void *)&vcpu ||
+	       guest != (void *)&vcpu ||
 	       memcmp(&vcpu, &zero, sizeof(vcpu)) || trace != (void *)&vcpu ||
 	       dec != (void *)&vcpu || clocks != (void *)&vcpu || names != (void *)&vcpu ||
 	       timeline != (void *)&vcpu || !strstr(vmpt_strerror(-VMPT_E_VERSION), "version");

@@ -2,6 +2,7 @@
 /* Prints sizes and offsets of the structs that Python has as types of arrays. */
 #include <stdio.h>
 
+#include <vmpt/flow.h>
 #include <vmpt/timeline.h>
 
 #define STRUCT(s) printf("%s . 0 %zu\n", #s, sizeof(struct s))
@@ -62,6 +63,14 @@ int main(void)
 	MEMBER(vmpt_span, exit);
 	MEMBER(vmpt_span, overflows);
 	MEMBER(vmpt_span, failed_entries);
+	STRUCT(vmpt_flow_block);
+	MEMBER(vmpt_flow_block, ip);
+	MEMBER(vmpt_flow_block, end_ip);
+	MEMBER(vmpt_flow_block, next);
+	MEMBER(vmpt_flow_block, target);
+	MEMBER(vmpt_flow_block, space);
+	MEMBER(vmpt_flow_block, instructions);
+	MEMBER(vmpt_flow_block, end);
 	STRUCT(vmpt_exit);
 	MEMBER(vmpt_exit, reason);
 	MEMBER(vmpt_exit, source);

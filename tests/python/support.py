@@ -31,11 +31,11 @@ def write(name, data):
 class Generated:
     """A trace of the generator, and what really happened: docs/tracegen.md."""
 
-    def __init__(self, script, edit=lambda text: text):
+    def __init__(self, script, edit=lambda text: text, extra=()):
         name = script.replace("/", "-")
         with open(os.path.join(ROOT, "tests/tracegen/scripts", script + ".trace"), encoding="utf-8") as file:
             write(name + ".trace", edit(file.read()).encode())
-        subprocess.run([TRACEGEN, "-o", path(name + ".pt"), "--truth", path(name + ".json"),
+        subprocess.run([TRACEGEN, "-o", path(name + ".pt"), "--truth", path(name + ".json"), *extra,
                         path(name + ".trace")], check=True)
         with open(path(name + ".json"), encoding="utf-8") as file:
             self.truth = [json.loads(line) for line in file]

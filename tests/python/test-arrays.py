@@ -12,9 +12,9 @@ import vmpt
 from support import Generated, path
 from vmpt import Kind, arrays
 
-demo = Generated("demo")
+demo = Generated("demo", lambda text: text.replace("loop 100 ", "loop 20 "))
 TYPES = {"vmpt_item": arrays.ITEM, "vmpt_owner": arrays.OWNER, "vmpt_time": arrays.TIME,
-         "vmpt_slice": arrays.SLICE, "vmpt_span": arrays.SPAN, "vmpt_exit": arrays.SPAN["exit"]}
+         "vmpt_slice": arrays.SLICE, "vmpt_flow_block": arrays.BLOCK, "vmpt_span": arrays.SPAN, "vmpt_exit": arrays.SPAN["exit"]}
 
 
 class Layout(unittest.TestCase):

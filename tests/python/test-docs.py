@@ -11,7 +11,7 @@ import unittest
 import support
 from support import ROOT, Generated, command, path
 
-demo = Generated("demo")
+demo = Generated("demo", extra=("--code", path("code")))
 
 
 class Docs(unittest.TestCase):

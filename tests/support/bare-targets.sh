@@ -9,6 +9,7 @@ set -u
 # shellcheck source=tests/lib.sh
 . "$1/tests/lib.sh"
 command -v clang >/dev/null || skip 'no clang'
+cc=$(command -v ccache) || cc=
 out=$(mktemp -d) || exit
 trap 'rm -rf "$out"' EXIT
 cd "$1" || exit
@@ -18,9 +19,9 @@ for target in x86_64 i386; do
 	[ $target = i386 ] || sources+=(model/*.c)
 	for file in "${sources[@]}"; do
 		echo "$file"
-	done | xargs -P 2 -I{} sh -c 'clang --target=$1-unknown-none -ffreestanding -nostdlib -nostdlibinc \
+	done | xargs -P 2 -I{} sh -c '$4 clang --target=$1-unknown-none -ffreestanding -nostdlib -nostdlibinc \
 		-std=gnu11 -O1 -Wall -Wextra -Werror -I. -c "$3" -o "$2/$(echo "$3" | tr / _).$1.o"' \
-		- $target "$out" {}
+		- $target "$out" {} "$cc"
 	check 'all files are built' [ $? = 0 ]
 	foreign=$(nm "$out"/*.$target.o | awk '
 		NF == 3 && $2 ~ /[TRDBVW]/ { own[$3] = 1 }

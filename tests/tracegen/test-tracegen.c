@@ -518,7 +518,9 @@ START_TEST(every_script)
 	while ((e = readdir(dir))) {
 		struct tracegen *g;
 
-		if (!strstr(e->d_name, ".trace"))
+		/* The sanitizers see nothing more in the one that is as long as all others. */
+		if (!strstr(e->d_name, ".trace") ||
+		    (getenv("VMPT_SANITIZED") && !strcmp(e->d_name, "demo.trace")))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", test_source(SCRIPTS), e->d_name);
 		g = tracegen_run_file(path, &all);

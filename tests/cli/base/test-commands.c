@@ -385,9 +385,10 @@ START_TEST(split_has_room_for_many_vms)
 		ck_assert_uint_eq(json_u64(stream, "bytes"), (u64)st.st_size);
 	}
 	json_decref(index);
-	/* Each perf.data has its end, of whatever file was open last. */
+	/* Each perf.data has its end, of whatever file was open last: those at both ends, and
+	 * others. */
 	ck_assert_int_eq(vmpt("split --perf -f -o out many.pt")->code, 0);
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 100; i += i % 33 ? 32 : 1) {
 		const struct run *r = vmpt("stat out/vmcs-%x000.perf.data", 1 + i);
 
 		ck_assert_msg(r->code == 0, "%s", r->err);

@@ -13,22 +13,21 @@ import subprocess
 import sys
 import tempfile
 
-try:
-	import jsonschema
-except ImportError:
+sys.dont_write_bytecode = True
+from schemas import SCHEMAS, jsonschema, validator
+
+if not jsonschema:
 	print("skipped: no python3-jsonschema here: make deps")
 	sys.exit(77)
 
 VMPT, TRACEGEN = map(os.path.abspath, sys.argv[1:3])
 SOURCE, TESTS = (pathlib.Path(p).absolute() for p in sys.argv[3:5])
-SCHEMAS = SOURCE / "cli" / "schemas"
 SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
 # that change, clocks of guests, several CPUs and VMs.
-SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn"),
+SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "guest"),
 	  "test-cli-timeline": ("perf", "timeline")}
 checks = failures = 0
-validators = {}
 
 
 def check(good, what):
@@ -39,39 +38,31 @@ def check(good, what):
 		print(f"FAILED: {what}")
 
 
-def schema_of(name):
-	return json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
-
-
-def resolved(node, where):
-	"""A copy in which references to other files are whole: not all versions resolve them."""
+def shape(node):
+	"""What a schema can see of a value: two of one shape both fit, or neither does."""
+	if isinstance(node, dict):
+		return tuple((k, shape(v)) for k, v in sorted(node.items()))
 	if isinstance(node, list):
-		return [resolved(n, where) for n in node]
-	if not isinstance(node, dict):
-		return node
-	if "$ref" in node:
-		name, path = node["$ref"].split("#")
-		where = schema_of(name.removesuffix(".schema.json")) if name else where
-		target = where
-		for part in path.strip("/").split("/"):
-			target = target[part]
-		return resolved(target, where)
-	return {k: resolved(v, where) for k, v in node.items() if k != "$defs"}
+		return tuple({shape(n): None for n in node}), min(len(node), 3)
+	if isinstance(node, str):
+		return re.sub("[0-9a-f]+", "#", node)
+	if isinstance(node, (bool, type(None))):
+		return str(node)
+	return type(node).__name__, node < 0, min(abs(node), 2), abs(node) > 2**53
 
 
-def validator(name):
-	if name not in validators:
-		schema = schema_of(name)
-		validators[name] = jsonschema.Draft7Validator(resolved(schema, schema))
-	return validators[name]
+def some(members):
+	"""The first, and every 97th."""
+	return [n for i, n in enumerate(members) if i < 25 or i % 97 == 0 or i == len(members) - 1]
 
 
 def sampled(node):
-	"""Of long lists the first members, and every 97th: validation is slow."""
+	"""Of long lists some members, of these one of each shape: validation is slow."""
 	if isinstance(node, dict):
 		return {k: sampled(v) for k, v in node.items()}
 	if isinstance(node, list):
-		return [sampled(n) for i, n in enumerate(node) if i < 25 or i % 97 == 0 or i == len(node) - 1]
+		long = len(node) > 4
+		return [sampled(n) for n in ({shape(n): n for n in some(node)}.values() if long else node)]
 	return node
 
 
@@ -83,18 +74,21 @@ def fits(name, what, documents):
 
 def name_of(command, words):
 	"""The schema of a command line."""
+	if command == "insn" and not {"--count", "--hash"} & set(words):
+		return "insn-list"
 	return "timeline-summary" if command == "timeline" and "--summary" in words else command
 
 
-def documents_of(command, text):
-	return list(map(json.loads, sampled(text.splitlines()))) if command == "dump" else [json.loads(text)]
+def documents_of(name, text):
+	return list(map(json.loads, some(text.splitlines()))) if name in ("dump", "insn-list") else [json.loads(text)]
 
 
 def vmpt(folder, *words):
 	got = subprocess.run([VMPT, *words, "--json", "-q"], cwd=folder, capture_output=True, check=False)
 	check(got.returncode in (0, 3), f"{words}: {got.returncode}: {got.stderr[-300:]}")
 	text = got.stdout.decode()
-	fits(name_of(words[0], words), f"vmpt {' '.join(words)}", documents_of(words[0], text))
+	name = name_of(words[0], words)
+	fits(name, f"vmpt {' '.join(words)}", documents_of(name, text))
 	return text
 
 
@@ -121,6 +115,7 @@ def every_command(folder, files, *options):
 		vmpt(folder, "wait", *line, *options, *files)
 	for by in ("ip", "vcpu", "cpu", "port", "gpa", "cr3"):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
+	vmpt(folder, "insn", "--count", *options, *files)
 	vmpt(folder, "insn", *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
@@ -152,24 +147,30 @@ def b8_generated(folder):
 			vmpt(folder, command, str(path))
 
 
+def kept_by(folder, program, suite):
+	"""The documents of a suite: those of its last run if that was of the same programs (keep-json.sh)."""
+	kept, built = TESTS / "kept" / suite, max(os.stat(p).st_mtime for p in (VMPT, TESTS / program))
+	if not (kept / "done").exists() or (kept / "done").stat().st_mtime < built:
+		kept = folder / "kept" / suite
+		env = dict(os.environ, VMPT=VMPT, TRACEGEN=TRACEGEN, SCRIPTS=str(SCRIPTS))
+		subprocess.run([SOURCE / "tests/cli/keep-json.sh", kept, TESTS / program, suite], env=env,
+			       cwd=folder, check=False, stdout=subprocess.DEVNULL)
+	return sorted(path for path in kept.iterdir() if path.name != "done")
+
+
 def b8_other_tests(folder):
 	"""The documents that other tests of the commands make."""
-	kept = folder / "kept"
-	kept.mkdir()
-	env = dict(os.environ, VMPT=VMPT, TRACEGEN=TRACEGEN, SCRIPTS=str(SCRIPTS), VMPT_KEEP_JSON=str(kept))
-	for program, suites in SUITES.items():
-		for suite in suites:
-			subprocess.run([TESTS / program, suite], env=env, cwd=folder, check=False,
-				       stdout=subprocess.DEVNULL)
 	seen = set()
-	for path in sorted(kept.iterdir()):
+	for path in (path for program, suites in SUITES.items() for suite in suites
+		     for path in kept_by(folder, program, suite)):
 		line, text = path.read_bytes().decode("utf-8", "replace").split("\n", 1)
 		command = line.split()[0]
 		seen.add((command, '"isa": "rtit"' in text or '"isa":"rtit"' in text))
-		fits(name_of(command, line.split()), f"vmpt {line}", documents_of(command, text))
+		name = name_of(command, line.split())
+		fits(name, f"vmpt {line}", documents_of(name, text))
 	for command in ("stat", "vms", "dump"):
 		check((command, True) in seen, f"{command} of RTIT")
-	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn"):
+	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest"):
 		check((command, False) in seen, command)
 
 
@@ -232,14 +233,18 @@ def closed(node, path, name, of_properties=False):
 
 def b8_documented():
 	text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
-	words = set(re.findall(r"`([^`]+)`", text))
+	common = set(re.findall(r"`([^`]+)`", text))
+	# An example has its keys.
+	text = (SOURCE / "docs" / "record.md").read_text(encoding="utf-8")
+	recording = set(re.findall(r"[`\"]([a-z_]+)[`\"]", text))
 	for path in sorted(SCHEMAS.glob("*.schema.json")):
 		schema, found = json.loads(path.read_text(encoding="utf-8")), set()
 		jsonschema.Draft7Validator.check_schema(schema)
 		keys(schema, found)
+		words = recording if path.name.startswith("recording") else common
 		for key in sorted(found):
 			stem = re.sub("_(ns|ticks)$", "_*", key)
-			check(key in words or stem in words, f"docs/json.md lacks {key} of {path.name}")
+			check(key in words or stem in words, f"the documents lack {key} of {path.name}")
 		closed(schema, "", path.name)
 
 
@@ -289,7 +294,7 @@ def b8_csv(folder):
 	(folder / "csv.jsonl").write_text(json.dumps({"vm": name, "vcpu": 0, "vmcs": "0x12f7a4000"}) + "\n",
 					  encoding="utf-8")
 	rows = {"stat": lambda d: [{"cpu": s["cpu"], "key": k, **v} for s in d["streams"] for k, v in s["kinds"].items()],
-		"vms": lambda d: d["owners"], "insn": lambda d: d["spaces"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
+		"vms": lambda d: d["owners"], "insn --count": lambda d: d["spaces"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
 		"wait": lambda d: [{**{k: v for k, v in c.items() if k != "waits"}, **w} for c in d["vcpus"] for w in c["waits"]],
 		"timeline --summary": lambda d: [v for m in d["vms"] for v in m["vcpus"]],
 		"clocks": lambda d: [{"vmcs": v["vmcs"], **e} for v in d["vmcss"] for e in v["epochs"]],

@@ -140,7 +140,7 @@ START_TEST(a7_commands_agree_on_damage)
 
 	write_mixed("m.pt");
 	bytes = test_read_file("m.pt", &n);
-	for (i = 0; i < test_rounds(50, 3); i++) {
+	for (i = 0; i < test_rounds(50, 2); i++) {
 		for (k = 0, at = 0; k < 8; k++) {
 			part = test_random(&rng) % 3 ? n : 1 + test_random(&rng) % n;
 			memcpy(all + at, bytes, part);
@@ -219,7 +219,7 @@ START_TEST(a7_commands_agree_on_real_traces)
 		return;
 	bytes = test_read_file(path, &size);
 	n = size < 20000 ? size : 20000;
-	for (i = 0; i < test_rounds(30, 3); i++)
+	for (i = 0; i < test_rounds(30, 2); i++)
 		agree_damaged(bytes + test_random(&rng) % (size - n + 1), n, &rng, seen);
 	ck_assert_uint_gt(seen[0] + seen[1], 0);
 	free(bytes);

@@ -48,7 +48,7 @@ expect '--hash' vmpt insn --ha
 expect 'guest' vmpt split --clock = g
 expect 'split stat' vmpt s
 expect 'record' vmpt r
-expect '--guest-memory=' vmpt record --gu
+expect '--guest-memory= --guest-memory-at=' vmpt record --gu
 # shellcheck disable=SC2317 # the completion calls it
 virsh()
 {

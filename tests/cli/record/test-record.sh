@@ -4,11 +4,12 @@
 # command line it gives perf, what it writes while VMs come, change and go, how signals end it, and
 # that its folder is read again.
 #
-#	test-record.sh VMPT NAMES-PRINT PERF-DATA
+#	test-record.sh VMPT NAMES-PRINT PERF-DATA [KDUMP]
 #
-# PERF-DATA: a small one with the events of KVM.
+# PERF-DATA: a small one with the events of KVM. KDUMP: vmpt reads kdump-compressed dumps.
 set -u
 
+KDUMP=${4-}
 vmpt=$(realpath "$1") names_print=$(realpath "$2") data=$(realpath "$3")
 LIB=$(dirname "$(realpath "$0")")/../../lib.sh
 dir=$(mktemp -d) || exit 1
@@ -112,10 +113,42 @@ rc=$?
 cat "$DATA" >"$out"
 exit $rc
 END
+# Domains: gone is not known, off does not run, big does not fit; the dump of broken fails half-way, old
+# has no kdump-zlib, slow waits for a signal.
 cat >bin/virsh <<'END'
 #!/bin/bash
-[[ "$*" == *'--domain broken '* ]] && exit 1
-echo "$*" >"${!#}"
+echo "$*" >>"$DIR/virsh-args"
+while [ $# -gt 0 ]; do
+	case $1 in
+	dominfo | dump) what=$1 ;;
+	--domain) domain=$2 && shift ;;
+	--file) file=$2 && shift ;;
+	--format) format=$2 && shift ;;
+	esac
+	shift
+done
+if [ "$what" = dominfo ]; then
+	memory=2048 state=running
+	case $domain in
+	gone) echo "error: failed to get domain 'gone'" >&2 && exit 1 ;;
+	off) state='shut off' ;;
+	big) memory=99999999999999 ;;
+	esac
+	printf 'Id:             1\nName:           %s\nState:          %s\nCPU(s):         1\nMax memory:     %s KiB\nUsed memory:    1 KiB\n' \
+		"$domain" "$state" "$memory"
+	exit
+fi
+echo "memory of $domain ${format-elf}" >"$file"
+case $domain in
+broken) exit 1 ;;
+old) [ -z "${format-}" ] || exit 1 ;;
+slow)
+	trap 'exit 1' INT
+	touch "$DIR/dumping"
+	sleep 1000 &
+	wait $!
+	;;
+esac
 END
 chmod +x bin/perf bin/virsh
 export DIR=$dir DATA=$data
@@ -198,7 +231,7 @@ try "$vmpt" record -n -q --no-cyc --noretcomp --no-events --kcore
 check 'less of it' says '^perf record -a -o vmpt-record/perf.data -m 2M,16384K --switch-events -e intel_pt/tsc=1,mtc=1,noretcomp=1/ --kcore$'
 check 'nothing was made' [ ! -e vmpt-record ]
 for wrong in --aux-size=3M --aux-size=1K --aux-size=4X --every=0 --psb-period=16 --guest-memory=../x \
-	--guest-memory=-x --output=; do
+	--guest-memory=-x --guest-memory-at=never --output=; do
 	try "$vmpt" record "$wrong" -- true
 	check "$wrong is wrong usage" [ $rc = 2 ]
 done
@@ -220,17 +253,22 @@ mv "$DIR/new" 400-5
 wait_for grep -q 400-5 "$DIR/rec/vms.jsonl"
 END
 chmod +x work
-try "$vmpt" record -o rec --every 20 --guest-memory web --guest-memory db -- ./work
+# As vmpt was built, with libkdumpfile or without.
+kind=elf
+[ -z "$KDUMP" ] || kind=kdump
+rm -f virsh-args
+try "$vmpt" record -o rec --every 20 --guest-memory web --guest-memory db --guest-memory-at both -- ./work
 check 'recorded' [ $rc = 3 ]
 check 'how much' says ' of trace of 1 CPUs in rec/perf.data'
 check 'lost events are reported' says 'warning: 5 events were lost'
 check 'its files' [ "$(cd rec && find . -type f -printf '%P %m\n' | sort | tr '\n' ';')" = \
-	'cmdline/100 600;cmdline/300 600;cmdline/7 600;cpuinfo 600;images/memory/db.elf 644;images/memory/web.elf 644;perf.data 644;recording.json 600;symbols/host/kallsyms 600;symbols/host/modules 600;vms.jsonl 600;' ]
+	"cmdline/100 600;cmdline/300 600;cmdline/7 600;cpuinfo 600;images/memory/db.$kind 600;images/memory/db.start.$kind 600;images/memory/web.$kind 600;images/memory/web.start.$kind 600;perf.data 644;recording.json 600;symbols/host/kallsyms 600;symbols/host/modules 600;vms.jsonl 600;" ]
 check 'nobody else reads it' [ "$(find rec -type d -printf '%m\n' | sort -u)" = 700 ]
-check 'virsh' grep -qx -- '-q dump --memory-only --live --domain web --file rec/images/memory/web.elf' \
-	rec/images/memory/web.elf
+check 'virsh' grep -qx -- "-q dump --memory-only --live --domain web --file rec/images/memory/.web.part${KDUMP:+ --format kdump-zlib}" \
+	virsh-args
+check 'virsh: its dump' grep -qx "memory of web $([ $kind = elf ] && echo elf || echo kdump-zlib)" "rec/images/memory/web.$kind"
 check "perf's words" grep -qx -- --switch-events perf-args
-python3 - rec/recording.json <<-'END'
+python3 - rec/recording.json $kind <<-'END'
 	import json, sys, time
 	doc = json.load(open(sys.argv[1]))
 	assert doc["format"] == 1 and doc["recorder"] == "vmpt record" and doc["vmpt"]
@@ -241,6 +279,11 @@ python3 - rec/recording.json <<-'END'
 	assert rates["max_nonturbo_ratio"] == 24 and rates["tsc_source"] == "processor"
 	assert doc["traces"] == [{"file": "perf.data", "cpu": None}] and doc["side_record"] == "vms.jsonl"
 	assert doc["end"] == {"perf_exit": 0, "stopped": False}
+	kind = sys.argv[2]
+	assert [(m["vm"], m["file"], m["when"]) for m in doc["memory"]] == [
+	    (vm, vm + when + "." + kind, when[1:] or "end") for when in (".start", "") for vm in ("web", "db")]
+	tscs = [int(m["tsc"], 16) for m in doc["memory"]]
+	assert tscs == sorted(tscs) and tscs[1] < tscs[2]
 	clocks = doc["clocks"]
 	assert len(clocks) >= 2
 	for a, b in zip(clocks, clocks[1:]):
@@ -248,6 +291,8 @@ python3 - rec/recording.json <<-'END'
 	assert abs(int(clocks[-1]["realtime_ns"], 16) - time.time_ns()) < 600e9
 END
 check 'B6: the clocks are in the recording' [ $? = 0 ]
+fits=$(dirname "$LIB")/cli/base/schemas.py
+check 'recording.json fits its schema' python3 "$fits" recording rec/recording.json
 python3 - rec/vms.jsonl <<-'END'
 	import json, sys
 	lines = [json.loads(l) for l in open(sys.argv[1])]
@@ -313,9 +358,53 @@ try "$vmpt" record -o failed -- sh -c 'exit 7'
 check "the command's failure" [ $rc = 1 ]
 check 'is reported' says 'error: perf, or its command, ended with 7'
 check 'and the trace is kept' cmp "$data" failed/perf.data
-try "$vmpt" record -o memory --guest-memory broken -- true
-check 'no memory' [ $rc = 1 ]
-check 'is reported ' says "error: the memory of domain 'broken' is not saved"
+# ---- guests' memory ----
+
+# memory DOMAIN WHAT TEXT: its dump is missing, for this reason; the recording is whole otherwise.
+memory()
+{
+	rm -rf memory
+	try "$vmpt" record -o memory --guest-memory web --guest-memory "$1" -- true
+	check "$2: fails" [ $rc = 1 ]
+	check "$2: why" says "error: the memory of domain '$1' is not saved: $3"
+	check "$2: no part of it" [ "$(find memory/images -type f -printf '%f ')" = "web.$kind " ]
+	check "$2: is not listed" [ "$(grep -c '"vm": ' memory/recording.json)" = 1 ]
+	check "$2: the trace" cmp "$data" memory/perf.data
+	check "$2: the end" grep -q '"perf_exit": 0' memory/recording.json
+}
+memory broken 'a dump that fails' 'virsh dump failed'
+memory gone 'a domain that went away' 'it does not run'
+check 'a domain that went away: before' says "warning: --guest-memory: domain 'gone' does not run"
+memory off 'a domain that is off' 'it does not run'
+memory big 'no room' 'up to [0-9]* MiB are needed, and [0-9]* MiB are free in memory/images/memory'
+check 'no room: before' says 'warning: --guest-memory: up to [0-9]* MiB are needed, and [0-9]* MiB are free in \.'
+rm -rf memory
+try "$vmpt" record -o memory --guest-memory old -- true
+check 'a QEMU without kdump' [ $rc = 3 ]
+check 'a QEMU without kdump: ELF' [ "$(find memory/images -type f -printf '%f ')" = 'old.elf ' ]
+rm -rf memory
+try env "PATH=$dir/none" "$(command -v bash)" -c 'PATH=$DIR/none; exec "$0" record --check --guest-memory web' "$vmpt"
+check 'no virsh' says 'error: --guest-memory needs virsh: install libvirt-clients'
+# A signal during a dump ends the dump, not the recording.
+rm -f dumping
+"$vmpt" record -o memory --guest-memory slow -- true >said 2>&1 &
+pid=$!
+wait_for test -e dumping
+kill -TERM $pid
+rc=0
+wait $pid || rc=$?
+check 'a dump that is interrupted' [ $rc = 1 ]
+check 'a dump that is interrupted: says so' says "error: the memory of domain 'slow' is not saved: interrupted"
+check 'a dump that is interrupted: no part of it' [ -z "$(find memory/images -type f)" ]
+check 'a dump that is interrupted: the trace' cmp "$data" memory/perf.data
+rm -rf memory dumping
+"$vmpt" record -o memory --guest-memory slow --guest-memory-at start -- true >said 2>&1 &
+pid=$!
+wait_for test -e dumping
+kill -INT $pid
+rc=0
+wait $pid || rc=$?
+check 'interrupted at the start: nothing is recorded' [ $rc = 1 -a ! -e memory/perf.data ]
 
 for signal in INT TERM HUP; do
 	rm -f started interrupted

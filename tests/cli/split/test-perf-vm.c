@@ -125,7 +125,7 @@ START_TEST(vcpus_of_a_vm)
 	FILE *f;
 	json_t *doc;
 
-	make_traces(20, "");
+	make_traces(8, "");
 	make_code();
 	write_file("vms.jsonl", record, strlen(record));
 	ck_assert_int_eq(vmpt("split --per-vm -o out d.cpu0.pt d.cpu1.pt")->code, 0);
@@ -197,7 +197,7 @@ START_TEST(page_used_again)
 	char record[400], when_hex[32];
 	json_t *doc;
 
-	make_traces(30, "");
+	make_traces(10, "");
 	make_code();
 	ck_assert_int_eq(
 		vmpt("split --per-vm " RATES "--kernel=db -o out d.cpu0.pt d.cpu1.pt")->code, 0);
@@ -225,8 +225,8 @@ START_TEST(page_used_again)
 	n[1] = add_script("vm-new.perf.data", got, &begins[1], &ends[1]);
 	/* A run in which the page is reused belongs to its first owner; a loop has many. */
 	ck_assert_uint_eq(begins[0], first);
-	ck_assert_uint_gt(ends[0], when - (last - first) / 30);
-	ck_assert_uint_lt(ends[0], when + (last - first) / 30);
+	ck_assert_uint_gt(ends[0], when - (last - first) / 10);
+	ck_assert_uint_lt(ends[0], when + (last - first) / 10);
 	ck_assert_uint_ge(begins[1], ends[0]);
 	ck_assert_uint_eq(ends[1], last);
 	ck_assert_uint_gt(n[0], (n[0] + n[1]) / 4);

@@ -41,7 +41,13 @@ static const struct {
 	{ 0x401070, 5, { 0xe8, 0xeb, 0xff, 0xff, 0xff } }, /* call 401060 */
 	{ 0x401075, 5, { 0xe8, 0xe6, 0xff, 0xff, 0xff } }, /* call 401060 */
 	{ 0x40107a, 2, { 0x75, 0xf4 } },		   /* jne 401070 */
-	{ 0x401ffe, 2, { 0x90, 0xb8 } }, /* nop; mov eax, ... over the page's end */
+	/* 16-bit code */
+	{ 0x401080, 3, { 0xe8, 0x05, 0x00 } }, /* call 401088 */
+	{ 0x401083, 2, { 0x75, 0x03 } },       /* jne 401088 */
+	{ 0x401085, 3, { 0xc2, 0x04, 0x00 } }, /* ret 4 */
+	{ 0x401088, 2, { 0x75, 0x00 } },       /* jne 40108a */
+	{ 0x40108a, 2, { 0x66, 0xc3 } },       /* retd */
+	{ 0x401ffe, 2, { 0x90, 0xb8 } },       /* nop; mov eax, ... over the page's end */
 };
 
 #define AT_401000 "psb exec:64 tsx:0 fup:401000 psbend "
@@ -61,12 +67,18 @@ static const struct row {
 	  "",
 	  { 0 } },
 	{ AT_401000 "tnt:NT", "401000 401001 401003", "2@401004", { 0 } },
+	/* One right before a compressed RET, with bits before it in the packet and without. */
+	{ "psb psbend exec:64 pge:40101a tip:401000 tnt:NT tip:401006",
+	  "40101a 401000 401001 401003 401004 401006 40101c 40101d",
+	  "",
+	  { 0 } },
+	{ "psb psbend exec:64 pge:40101a tip:401003 tnt:T tip:401006",
+	  "40101a 401003 401004 401006 40101c 40101d",
+	  "",
+	  { 0 } },
 	/* A compressed RET, and a loop without a packet. */
 	{ AT_401000 "tnt:TT", "401000 401001 401008 401010 401011 40100d", "", { 0 } },
-	{ AT_401000 "tnt:TT tnt:N",
-	  "401000 401001 401008 401010 401011 40100d",
-	  "3@40100d",
-	  { 0 } },
+	{ AT_401000 "tnt:TT tnt:N", "401000 401001 401008 401010 401011", "3@40100d", { 0 } },
 	{ AT_401000 "tnt:TT fup:40100d tip:401010",
 	  "401000 401001 401008 401010 401011 401010",
 	  "",
@@ -164,6 +176,13 @@ static const struct row {
 	  "401000 401001 401003",
 	  "",
 	  { 0 } },
+	/* One that says something else: a gap at the PSB. */
+	{ AT_401000 "tnt:N psb exec:64 tsx:0 fup:401016 psbend tnt:T",
+	  "401000 401001 401003 401016 401010",
+	  "2@401004",
+	  { 0 } },
+	/* A PSB+ that is not finished, and damage in it */
+	{ AT_401000 "psb exec:64 tsx:0 ovf fup:401016 tnt:T", "401016 401010", "4@0", { 0 } },
 	/* A TNT of 47 bits: 46 rounds, and out */
 	{ "psb psbend exec:64 pge:401030 tnt:TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTN tip:401000",
 	  "401030*47 401032 401000",
@@ -173,8 +192,54 @@ static const struct row {
 	  "401030*7 401010",
 	  "2@401030",
 	  { 0 } },
+	/* A wrong N in a loop: it is found again after 12 bits, the other 6 are followed. */
+	{ "psb psbend exec:64 pge:401030 tnt:TTTTTT tnt:TTNTTT tnt:TTTTTT tnt:TTTTTT tnt:TTTTTN "
+	  "tip:401000",
+	  "401030*15 401032 401000",
+	  "2@401032",
+	  { 0 } },
+	/* A byte that is no packet */
+	{ "psb psbend exec:64 pge:401030 tnt:TTTTTT raw:e5 tnt:TTTTTT tnt:TTTTTT tnt:TTTTTN "
+	  "tip:401000 pad*48",
+	  "401030*12 401032 401000",
+	  "5@0",
+	  { 0 } },
+	/* A CYC of more than 64 bits is none. */
+	{ AT_401000 "tnt:N raw:ffffffffffffffffff10 pad*20", "401000 401001 401003", "5@0", { 0 } },
+	/* Bits while PacketEn is 0; nothing says where the flow is. */
+	{ "psb psbend exec:64 pge:401030 tnt:T pgd:401040 tnt:TTTTTT", "401030*2", "2@0", { 0 } },
+	/* The FUP of a PSB+ that is damaged says where it is. */
+	{ "psb exec:64 tsx:0 pgd:- fup:401016 psbend tnt:T", "401016 401010", "2@0", { 0 } },
 	/* 32-bit code: PUSH ES is one there. */
 	{ "psb psbend exec:32 pge:401022 fup:401023 tip:401000", "401022 401000", "", { 0 } },
+	/* RETs there: compressed, and not; that pops, too */
+	{ "psb psbend exec:32 pge:401070 tnt:TT", "401070 401060 401062 401075", "", { 0 } },
+	{ "psb psbend exec:32 pge:401070 tnt:T tip:401075",
+	  "401070 401060 401062 401075",
+	  "",
+	  { 0 } },
+	{ "psb psbend exec:32 pge:401070 tnt:T tip:401060 tnt:TT",
+	  "401070 401060 401062 401060",
+	  "2@401062",
+	  { 0 } },
+	{ "psb psbend exec:32 pge:401070 tnt:T tip:401060 tnt:TT",
+	  "401070 401060 401062 401060 401062 401075",
+	  "",
+	  { .returns = VMPT_FLOW_RETURNS_LIBIPT } },
+	/* The same in 16-bit code */
+	{ "psb psbend exec:16 pge:401080 tnt:TT tnt:N", "401080 401088 40108a 401083", "", { 0 } },
+	{ "psb psbend exec:16 pge:401080 tnt:T tip:401083 tnt:N tip:401080",
+	  "401080 401088 40108a 401083 401085 401080",
+	  "",
+	  { 0 } },
+	{ "psb psbend exec:16 pge:401080 tnt:T tip:401083 tnt:NT",
+	  "401080 401088 40108a 401083",
+	  "2@401085",
+	  { 0 } },
+	{ "psb psbend exec:16 pge:401080 tnt:T tip:401083 tnt:NT",
+	  "401080 401088 40108a 401083 401085",
+	  "",
+	  { .returns = VMPT_FLOW_RETURNS_LIBIPT } },
 };
 
 static struct vmpt_image *image;
@@ -257,6 +322,60 @@ START_TEST(rule)
 }
 END_TEST
 
+/*
+ * 32-bit code at both ends of its 4 GiB: a CALL, what it returns to, a JMP. An instruction over the
+ * end has no bytes there: what processors do is their own matter.
+ */
+static const struct row wrapping[] = {
+	{ "psb psbend exec:32 pge:fffffffb tnt:TT", "fffffffb 10 0 4 fffffffb", "", { 0 } },
+	{ "psb psbend exec:32 pge:fffffffb tip:0 tnt:T", "fffffffb 10 0 4 fffffffb", "", { 0 } },
+	{ "psb psbend exec:32 pge:fffffffd tip:10", "fffffffd", "0@ffffffff", { 0 } },
+	{ "psb psbend exec:32 pge:fffffff8 tip:10",
+	  "fffffff8 fffffff9 fffffffa fffffffb 10",
+	  "",
+	  { 0 } },
+};
+
+static struct vmpt_image *image_at(u64 address, const char *name, const u8 *bytes, size_t size)
+{
+	struct vmpt_image_options options = { .kind = VMPT_IMAGE_BYTES,
+					      .has_address = true,
+					      .address = address };
+	struct vmpt_image *at;
+
+	ck_assert_int_eq(vmpt_image_open(&at, test_dir_file(name, bytes, size), &options, NULL), 0);
+	return at;
+}
+
+START_TEST(wraps)
+{
+	/* hlt *3; call 10 | jne 4; jmp eax; jmp fffffffb; ... ret */
+	static const u8 high[] = { 0xf4, 0xf4, 0xf4, 0xe8, 0x10, 0, 0, 0 };
+	static const u8 low[17] = { 0x75, 0x02, 0xff, 0xe0, 0xeb, 0xf5, [16] = 0xc3 };
+	struct vmpt_image *top = image_at(0xfffffff8, "high", high, sizeof(high));
+	struct vmpt_image *bottom = image_at(0, "low", low, sizeof(low));
+	const struct row *r = &wrapping[_i / 2];
+	struct vmpt_flow_options options = r->options;
+	struct vmpt_code *both;
+	struct flow_run run;
+	struct notation n;
+
+	ck_assert_int_eq(vmpt_code_new(&both), 0);
+	ck_assert_int_eq(vmpt_code_add(both, NULL, NULL, top), 0);
+	ck_assert_int_eq(vmpt_code_add(both, NULL, NULL, bottom), 0);
+	notation_read(&n, r->packets);
+	options.blocks = options.hash = true;
+	options.returns = _i % 2 ? VMPT_FLOW_RETURNS_FOLLOW : VMPT_FLOW_RETURNS_AUTO;
+	flow_run(&run, &n.stream, both, &options);
+	check_ips(r, &run);
+	check_gaps(r, &run);
+	flow_run_free(&run);
+	vmpt_code_free(both);
+	vmpt_image_close(top);
+	vmpt_image_close(bottom);
+}
+END_TEST
+
 /* After the PIP of a MOV CR3 the code is another space's. */
 START_TEST(spaces)
 {
@@ -328,6 +447,35 @@ START_TEST(repeats)
 }
 END_TEST
 
+/*
+ * Packets that are walked again to make the stack for a late compressed RET, and then once more:
+ * memos that were made in the second walk are as those of the first.
+ */
+START_TEST(walked_again)
+{
+	struct vmpt_flow_options options = { .hash = true, .blocks = true };
+	struct flow_run run, plain;
+	static char text[16384];
+	struct notation n;
+	int i, length;
+
+	length = snprintf(text, sizeof(text), "psb psbend exec:64 ");
+	for (i = 0; i < 300; i++)
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "%s",
+				   i == 150 ? "pge:401008 tnt:T pgd:40100d "
+					    : "pge:401016 tnt:T pgd:- pge:401018 pgd:401060 ");
+	notation_read(&n, text);
+	flow_run(&run, &n.stream, images, &options);
+	options.returns = VMPT_FLOW_RETURNS_FOLLOW;
+	options.off = VMPT_FLOW_NO_MEMO | VMPT_FLOW_NO_RAW_MEMO;
+	flow_run(&plain, &n.stream, images, &options);
+	flow_run_same(&plain, &run, "a stack made late");
+	ck_assert_uint_eq(run.count, 299 * 4 + 4);
+	flow_run_free(&run);
+	flow_run_free(&plain);
+}
+END_TEST
+
 /* No code at all: each IP is a gap. */
 START_TEST(no_code)
 {
@@ -351,7 +499,9 @@ TEST_SUITE()
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, rule, 0, 4 * (int)VMPT_ARRAY_SIZE(rows));
+	tcase_add_loop_test(tcase, wraps, 0, 2 * (int)VMPT_ARRAY_SIZE(wrapping));
 	tcase_add_loop_test(tcase, repeats, 0, 6);
+	tcase_add_test(tcase, walked_again);
 	tcase_add_test(tcase, spaces);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, no_code);

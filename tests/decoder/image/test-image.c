@@ -98,7 +98,7 @@ START_TEST(a_bad_set_of_pages_is_refused)
 	const u64 odd[] = { 0x1000, 0x2008 };
 	const struct vmpt_file wrong[] = { { (const u8 *)odd, 16 }, { bytes, 2 * VMPT_PAGE } };
 	const struct vmpt_file few[] = { { (const u8 *)odd, 8 }, { bytes, 2 * VMPT_PAGE } };
-	const struct vmpt_image_options pages = { .kind = VMPT_IMAGE_PAGES };
+	struct vmpt_image_options pages = { .kind = VMPT_IMAGE_PAGES };
 	struct vmpt_image *image;
 	struct vmpt_diag diag;
 
@@ -110,6 +110,13 @@ START_TEST(a_bad_set_of_pages_is_refused)
 			 -VMPT_E_IO);
 	ck_assert_int_eq(vmpt_image_open(&image, test_dir_file("y", odd, 8), &pages, &diag),
 			 -VMPT_E_INVAL);
+	pages.has_address = true;
+	ck_assert_int_eq(vmpt_image_open_memory(&image, wrong, 2, &pages, &diag), -VMPT_E_INVAL);
+	ck_assert_ptr_nonnull(strstr(diag.text, "its own addresses"));
+	ck_assert_int_eq(vmpt_image_open(&image, "/", NULL, &diag), -VMPT_E_IO);
+	ck_assert_ptr_nonnull(strstr(diag.text, "not a memory image"));
+	ck_assert_int_eq(vmpt_image_open(&image, "/dev/null", NULL, &diag), -VMPT_E_FORMAT);
+	ck_assert_ptr_nonnull(strstr(diag.text, "is empty"));
 }
 END_TEST
 

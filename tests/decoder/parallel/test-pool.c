@@ -62,6 +62,10 @@ START_TEST(in_order)
 			j->number[slot] = put++;
 			vmpt_pool_put(pool);
 		}
+		if (test_random(&rng) % 8 == 0) {
+			vmpt_pool_wait(pool);
+			ck_assert_uint_eq(j->run, put);
+		}
 		for (i = (u32)test_random(&rng) % (2 * SLOTS); i; i--) {
 			slot = vmpt_pool_take(pool);
 			ck_assert_int_eq(slot, put > taken ? (int)(taken % slots) : -1);

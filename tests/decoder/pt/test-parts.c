@@ -135,8 +135,8 @@ START_TEST(real_traces)
 	if (!path)
 		return;
 	data = test_read_file(path, &size);
-	if (size > 200000)
-		size = 200000;
+	if (size > (size_t)test_rounds(200000, 50000))
+		size = (size_t)test_rounds(200000, 50000);
 	compare_all(data, size, &rng);
 	free(data);
 }
@@ -147,13 +147,13 @@ START_TEST(all_kinds)
 	struct synth_options o = { .seed = 9 };
 	struct synth_counts counts;
 	struct test_rng rng = { 9 };
-	size_t size = 60000;
+	size_t size = (size_t)test_rounds(60000, 20000);
 	u8 *data = malloc(size);
 	int i;
 
 	must(data && !synth_generate(data, size, &o, &counts), "cannot generate");
 	compare_all(data, size, &rng);
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < test_rounds(8, 4); i++) {
 		damage_bytes(data, size, &rng);
 		compare_all(data, size, &rng);
 	}
@@ -203,7 +203,7 @@ START_TEST(units)
 	struct builder b = { 0 };
 	int i;
 
-	for (i = 0; i < test_rounds(1000, 60); i++) {
+	for (i = 0; i < test_rounds(1000, 30); i++) {
 		b.size = 0;
 		build_units(&b, &rng, 100 + test_random(&rng) % 6000);
 		compare_all(b.buf, b.size, &rng);
@@ -225,7 +225,7 @@ START_TEST(pause_long_before)
 	build_kind(&b, VMPT_PT_PSB);
 	build(&b, &pip);
 	build_kind(&b, VMPT_PT_PSBEND);
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < test_rounds(200, 24); i++) {
 		build_kind(&b, VMPT_PT_TIP_PGD);
 		if (i & 1)
 			build_random(&b, &rng, VMPT_PT_CBR); /* a stop */
@@ -330,7 +330,8 @@ START_TEST(memory_is_bounded)
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;
 	ck_assert_int_eq(vmpt_decoder_open_parts(&dec, NULL), 0);
 	ck_assert_int_eq(vmpt_decoder_add(dec, b.buf, b.size), 0);
-	for (i = 0; i < 256; i++) {
+	/* The sanitizers' memory is not counted. */
+	for (i = 0; i < (getenv("VMPT_SANITIZED") ? 40 : 192); i++) {
 		ck_assert_int_eq(vmpt_decoder_add(dec, part, sizeof(part)), 0);
 		while (vmpt_batch_next(dec, &batch) == 1)
 			;
@@ -338,7 +339,7 @@ START_TEST(memory_is_bounded)
 		if (now > before && now - before > most)
 			most = now - before;
 	}
-	must(most < 8 * VMPT_PARTS_HELD, "%zu bytes for a trace of 16 MiB", most);
+	must(most < 8 * VMPT_PARTS_HELD, "%zu bytes for a trace of 12 MiB", most);
 	vmpt_decoder_close(dec);
 	free(b.buf);
 }
@@ -393,12 +394,14 @@ TEST_SUITE()
 {
 	Suite *suite = suite_create("decoder/pt/parts");
 	TCase *cases = tcase_create("parts"), *random = test_random_case(suite);
+	TCase *rounds = test_long_case(suite);
 
 	tcase_set_timeout(cases, 60);
-	tcase_add_loop_test(cases, real_traces, 0, 2);
-	tcase_add_test(cases, all_kinds);
-	tcase_add_test(cases, units);
-	tcase_add_test(cases, pause_long_before);
+	tcase_set_timeout(rounds, 60);
+	tcase_add_loop_test(rounds, real_traces, 0, 2);
+	tcase_add_test(rounds, all_kinds);
+	tcase_add_test(rounds, units);
+	tcase_add_test(rounds, pause_long_before);
 	tcase_add_test(cases, every_cut);
 	tcase_add_test(cases, soon);
 	tcase_add_loop_test(cases, memory_is_bounded, 0, 6);

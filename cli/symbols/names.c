@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Functions and processes by address; see names.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/symbols/file.h"
+#include "cli/symbols/names.h"
+#include "util/array.h"
+#include "util/search.h"
+
+/* ---- files that were given ---- */
+
+int code_names_open(struct cli *cli, const struct cli_strings *list, struct code_names *n)
+{
+	int code = code_symbols_open(cli, list, &n->files);
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < n->files.count && !code; i++)
+		code = elf_symbols_add(cli, &n->symbols, &n->files.given[i]);
+	for (i = 0; i < list->count && !code; i++)
+		if (!stat(list->s[i], &st) && S_ISDIR(st.st_mode))
+			code = names_programs_add(cli, n, list->s[i]);
+	if (!code) {
+		elf_symbols_sort(&n->symbols);
+		names_programs_sort(n);
+	}
+	return code;
+}
+
+void code_names_close(struct code_names *n)
+{
+	while (n->guests)
+		vmpt_guest_close(n->guest[--n->guests].guest);
+	free(n->guest);
+	elf_symbols_free(&n->symbols);
+	code_files_close(&n->files);
+	names_programs_free(n);
+	memset(n, 0, sizeof(*n));
+}
+
+bool code_names_any(const struct code_names *n)
+{
+	return n->guests || n->symbols.count;
+}
+
+/* ---- guests ---- */
+
+static void hex(const u8 *bytes, size_t size, char text[2 * 64 + 1])
+{
+	size_t i;
+
+	*text = '\0';
+	for (i = 0; i < size && i < 64; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* A kernel's file for this VM must be that of its image. Exit code. */
+static int check_kernel(struct cli *cli, const struct names_guest *g,
+			const struct code_given *given)
+{
+	const struct vmpt_guest_kernel *k = &g->kernel;
+	char want[2 * 64 + 1], has[2 * 64 + 1];
+	struct elf_file f;
+	u8 id[64];
+	size_t n = 0;
+	int code = elf_file_open_named(cli, given, &f);
+
+	if (!code)
+		n = names_build_id(f.elf, id);
+	elf_file_close(&f);
+	if (code || !n || !k->build_id || (n == k->build_id_size && !memcmp(id, k->build_id, n)))
+		return code;
+	hex(id, n, has);
+	hex(k->build_id, k->build_id_size, want);
+	cli_error(cli, "%s: is of another kernel than the one in %s: its build id is %s, not %s",
+		  given->path, g->given->path, has, want);
+	return CLI_FAILED;
+}
+
+/* Which of the files is for the same VM as the image @g. */
+static bool same_vm(const struct names_guest *g, const struct code_given *given)
+{
+	return !given->vm || !g->given->vm || !strcmp(given->vm, g->given->vm);
+}
+
+static int check_kernels(struct cli *cli, const struct code_names *n, const struct names_guest *g)
+{
+	int code = CLI_OK;
+	size_t i;
+
+	for (i = 0; i < n->files.count && !code; i++)
+		if (n->files.given[i].kind == CODE_KERNEL && same_vm(g, &n->files.given[i]))
+			code = check_kernel(cli, g, &n->files.given[i]);
+	return code;
+}
+
+int code_names_add_image(struct cli *cli, struct code_names *n, const struct code_given *given,
+			 struct vmpt_image *image)
+{
+	struct names_guest *g;
+
+	if (vmpt_grow(&n->guest, n->guests))
+		return cli_no_memory(cli);
+	g = &n->guest[n->guests];
+	*g = (struct names_guest){ .given = given };
+	if (vmpt_guest_open(&g->guest, image, NULL))
+		return CLI_OK;
+	n->guests++;
+	vmpt_guest_kernel(g->guest, &g->kernel);
+	return check_kernels(cli, n, g);
+}
+
+void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3,
+		      struct names_space *space)
+{
+	size_t i;
+	bool cut;
+
+	*space = (struct names_space){ .vm = vm };
+	for (i = 0; i < n->guests && !space->guest; i++)
+		if (code_is_for(n->guest[i].given, vm))
+			space->guest = &n->guest[i];
+	if (!space->guest || !has_cr3)
+		return;
+	space->task = vmpt_guest_task_at(space->guest->guest, cr3);
+	if (space->task &&
+	    vmpt_guest_maps(space->guest->guest, space->task, &space->map, &space->maps, &cut))
+		space->maps = 0;
+}
+
+/* ---- names ---- */
+
+/* A kernel of the trace's VM runs where KASLR put it. */
+static u64 moved(const struct names_space *space, const struct code_given *given, u64 ip)
+{
+	return given->kind == CODE_KERNEL && !given->has_address && space->guest
+		       ? ip - space->guest->kernel.offset
+		       : ip;
+}
+
+static bool find_given(const struct code_names *n, const struct names_space *space, u64 ip,
+		       struct names_found *found)
+{
+	u32 i;
+
+	for (i = 0; i < n->symbols.files; i++) {
+		const struct code_given *g = &n->files.given[i];
+
+		if (!code_is_for(g, space->vm))
+			continue;
+		found->name = elf_symbols_find(&n->symbols, i, moved(space, g, ip), &found->offset);
+		if (found->name)
+			return true;
+	}
+	return false;
+}
+
+static bool find_kernel(const struct names_space *space, u64 ip, struct names_found *found)
+{
+	struct vmpt_guest_symbol s;
+
+	if (!vmpt_guest_symbol_at(space->guest->guest, ip, &s))
+		return false;
+	cli_safe_name(s.name, found->safe);
+	found->name = found->safe;
+	found->module = s.module;
+	found->offset = ip - s.address;
+	return true;
+}
+
+static bool find_program(struct cli *cli, const struct code_names *n,
+			 const struct names_space *space, u64 ip, struct names_found *found)
+{
+	size_t i = vmpt_search(k, 0, space->maps, space->map[k].end <= ip);
+	const struct vmpt_guest_map *m = &space->map[i];
+
+	if (i == space->maps || m->start > ip || !m->file)
+		return false;
+	found->module = m->file;
+	found->offset = ip - m->start + m->offset;
+	if (m->build_id)
+		found->name = names_programs_find(cli, n, m->build_id, m->build_id_size,
+						  found->offset, &found->offset);
+	return true;
+}
+
+bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
+		     u64 ip, struct names_found *found)
+{
+	found->name = found->module = NULL;
+	found->offset = 0;
+	if (find_given(n, space, ip, found))
+		return true;
+	if (!space->guest)
+		return false;
+	return ip >> 63 ? find_kernel(space, ip, found) : find_program(cli, n, space, ip, found);
+}
