@@ -258,13 +258,24 @@ static void set_mode(struct walk *w, u8 exec)
 
 /* ---- blocks ---- */
 
+static void set_process(struct walk *w)
+{
+	const struct vmpt_guest_task *t = w->names.task;
+	char comm[CLI_WHO];
+
+	w->line.line = 0;
+	*w->process = '\0';
+	if (!t)
+		return;
+	cli_safe_name(t->comm, comm);
+	snprintf(w->process, sizeof(w->process), "%u %s", t->tgid, comm);
+}
+
 /* The name of a VM, its VMCS, or "host". */
 static void enter_names(struct walk *w, const struct vmpt_space *s)
 {
 	const struct insn *d = w->cli->data;
-	const struct vmpt_guest_task *t;
 	const char *vm = NULL;
-	char comm[CLI_WHO];
 	s64 vcpu;
 
 	if (s->owner.kind == VMPT_OWNER_HOST)
@@ -273,12 +284,7 @@ static void enter_names(struct walk *w, const struct vmpt_space *s)
 		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
 		vm = NULL;
 	code_names_space(&d->code_names, vm, !s->no_cr3, s->cr3, &w->names);
-	t = w->names.task;
-	*w->process = '\0';
-	if (!t)
-		return;
-	cli_safe_name(t->comm, comm);
-	snprintf(w->process, sizeof(w->process), "%u %s", t->tgid, comm);
+	set_process(w);
 }
 
 static int enter_space(struct walk *w, u32 space)
@@ -289,7 +295,6 @@ static int enter_space(struct walk *w, u32 space)
 		return 0;
 	vmpt_flow_space(w->flow, space, &w->in, NULL);
 	w->space = space;
-	w->line.line = 0;
 	w->wanted = insn_wanted(w->cli, &w->in);
 	insn_who(w->cli, &w->in.owner, w->who);
 	if (w->print && code_names_any(&d->code_names))
@@ -349,6 +354,9 @@ static int take_blocks(struct walk *w, const struct vmpt_flow_batch *b)
 			continue;
 		count_block(&w->row->counts, &block, n);
 		count_block(&s->counts, &block, n);
+		if (w->print &&
+		    code_names_at(&d->code_names, &w->names, w->cli->stream[w->stream], w->tsc))
+			set_process(w);
 		if (w->print)
 			ret = print_block(w, b->blocks[i], &block, n);
 	}

@@ -91,9 +91,8 @@ static int find_elf_kind(struct cli *cli, struct code_given *g)
 {
 	struct elf_file f;
 	int code = elf_file_open_named(cli, g, &f);
-	u64 text;
 
-	if (!code && (g->kind == CODE_IMAGE && !g->only_names && elf_file_text(&f, &text)))
+	if (!code && (g->kind == CODE_IMAGE && !g->only_names && elf_file_text(&f, &g->text)))
 		g->kind = CODE_KERNEL;
 	if (!code && !g->option && g->kind == CODE_IMAGE && f.header.e_type == ET_DYN &&
 	    !g->has_address)

@@ -28,6 +28,8 @@ struct code_given {
 	bool has_address;
 	bool only_names; /* --symbols */
 	enum code_kind kind;
+	u64 text;      /* of a KERNEL: where its _text is; 0: not known */
+	bool not_host; /* of a KERNEL: the host's is another */
 };
 
 struct code_files {

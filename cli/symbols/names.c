@@ -33,6 +33,7 @@ void code_names_close(struct code_names *n)
 {
 	while (n->guests)
 		vmpt_guest_close(n->guest[--n->guests].guest);
+	vmpt_host_close(n->host);
 	free(n->guest);
 	elf_symbols_free(&n->symbols);
 	names_lines_close(n);
@@ -43,12 +44,12 @@ void code_names_close(struct code_names *n)
 
 bool code_names_any(const struct code_names *n)
 {
-	return n->guests || n->symbols.count;
+	return n->guests || n->symbols.count || n->host_kernel.processes || n->host_kernel.symbols;
 }
 
 /* ---- guests ---- */
 
-static void hex(const u8 *bytes, size_t size, char text[2 * 64 + 1])
+void names_hex(const u8 *bytes, size_t size, char text[2 * 64 + 1])
 {
 	size_t i;
 
@@ -57,24 +58,30 @@ static void hex(const u8 *bytes, size_t size, char text[2 * 64 + 1])
 		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
 }
 
+bool names_other_id(struct cli *cli, const struct code_given *given, const u8 *id, size_t size,
+		    char has[2 * 64 + 1])
+{
+	struct elf_file f;
+	u8 own[64];
+	size_t n = 0;
+
+	if (!elf_file_open_named(cli, given, &f))
+		n = names_build_id(f.elf, own);
+	elf_file_close(&f);
+	names_hex(own, n, has);
+	return n && size && (n != size || memcmp(own, id, n));
+}
+
 /* A kernel's file for this VM must be that of its image. Exit code. */
 static int check_kernel(struct cli *cli, const struct names_guest *g,
 			const struct code_given *given)
 {
 	const struct vmpt_guest_kernel *k = &g->kernel;
 	char want[2 * 64 + 1], has[2 * 64 + 1];
-	struct elf_file f;
-	u8 id[64];
-	size_t n = 0;
-	int code = elf_file_open_named(cli, given, &f);
 
-	if (!code)
-		n = names_build_id(f.elf, id);
-	elf_file_close(&f);
-	if (code || !n || !k->build_id || (n == k->build_id_size && !memcmp(id, k->build_id, n)))
-		return code;
-	hex(id, n, has);
-	hex(k->build_id, k->build_id_size, want);
+	if (!names_other_id(cli, given, k->build_id, k->build_id_size, has))
+		return CLI_OK;
+	names_hex(k->build_id, k->build_id_size, want);
 	cli_error(cli, "%s: is of another kernel than the one in %s: its build id is %s, not %s",
 		  given->path, g->given->path, has, want);
 	return CLI_FAILED;
@@ -119,7 +126,11 @@ void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, 
 	size_t i;
 	bool cut;
 
-	*space = (struct names_space){ .vm = vm };
+	*space = (struct names_space){ .vm = vm, .tsc = VMPT_TIME_NONE };
+	if (n->host && vm && !strcmp(vm, "host")) {
+		names_host_space(n, has_cr3, cr3, space);
+		return;
+	}
 	for (i = 0; i < n->guests && !space->guest; i++)
 		if (code_is_for(n->guest[i].given, vm))
 			space->guest = &n->guest[i];
@@ -135,9 +146,11 @@ void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, 
 
 u64 names_moved(const struct names_space *space, const struct code_given *given, u64 ip)
 {
-	return given->kind == CODE_KERNEL && !given->has_address && space->guest
-		       ? ip - space->guest->kernel.offset
-		       : ip;
+	if (given->kind != CODE_KERNEL || given->has_address)
+		return ip;
+	if (space->guest)
+		return ip - space->guest->kernel.offset;
+	return space->kernel_text && given->text ? ip - (space->kernel_text - given->text) : ip;
 }
 
 static bool find_given(const struct code_names *n, const struct names_space *space, u64 ip,
@@ -148,7 +161,7 @@ static bool find_given(const struct code_names *n, const struct names_space *spa
 	for (i = 0; i < n->symbols.files; i++) {
 		const struct code_given *g = &n->files.given[i];
 
-		if (!code_is_for(g, space->vm))
+		if (!code_is_for(g, space->vm) || (space->host && g->not_host))
 			continue;
 		found->name =
 			elf_symbols_find(&n->symbols, i, names_moved(space, g, ip), &found->offset);
@@ -181,7 +194,7 @@ bool names_file_at(const struct code_names *n, const struct names_space *space, 
 	if (i == space->maps || m->start > ip || !m->file)
 		return false;
 	*file = (struct names_file){ m->file, m->build_id, m->build_id_size,
-				     ip - m->start + m->offset };
+				     ip - m->start + m->offset, space->host };
 	return true;
 }
 
@@ -194,9 +207,7 @@ static bool find_program(struct cli *cli, const struct code_names *n,
 		return false;
 	found->module = f.path;
 	found->offset = f.offset;
-	if (f.build_id)
-		found->name = names_programs_find(cli, n, f.build_id, f.build_id_size, f.offset,
-						  &found->offset);
+	found->name = names_programs_find(cli, n, &f, &found->offset);
 	return true;
 }
 
@@ -207,7 +218,9 @@ bool code_names_find(struct cli *cli, const struct code_names *n, const struct n
 	found->offset = 0;
 	if (find_given(n, space, ip, found))
 		return true;
-	if (!space->guest)
-		return false;
-	return ip >> 63 ? find_kernel(space, ip, found) : find_program(cli, n, space, ip, found);
+	if (!(ip >> 63))
+		return find_program(cli, n, space, ip, found);
+	if (space->host)
+		return names_host_find(n, space, ip, found);
+	return space->guest && find_kernel(space, ip, found);
 }

@@ -12,6 +12,7 @@
 #include "cli/lines/lines.h"
 #include "cli/symbols/code.h"
 #include "decoder/vmpt-guest.h"
+#include "decoder/vmpt-host.h"
 
 /* A guest, in the image @given. */
 struct names_guest {
@@ -37,9 +38,13 @@ struct code_names {
 	size_t guests;
 	struct names_program *program; /* of the folders, by build id */
 	size_t programs;
+	struct names_paths *paths; /* programs of this machine, by their paths */
+	struct vmpt_host *host;	   /* NULL: nothing is known of it */
+	struct vmpt_host_kernel host_kernel;
 	void *module;			  /* that reads lines; NULL: lines are not wanted */
 	const struct vmpt_lines_ops *ops; /* of it */
-	struct names_debug *debug;	  /* of .files */
+	struct names_debug *debug;	  /* of the first .debugs of .files */
+	size_t debugs;
 };
 
 /* An address space, to be asked for once: names_space(). */
@@ -49,6 +54,11 @@ struct names_space {
 	const struct vmpt_guest_task *task; /* NULL: not known */
 	const struct vmpt_guest_map *map;   /* of .task */
 	size_t maps;
+	bool host; /* by records of perf: .process may be known */
+	bool sure; /* by its CR3 */
+	const struct vmpt_host_process *process;
+	u64 kernel_text; /* where the host's kernel has _text; 0: not known */
+	u64 tsc;	 /* when; ~0: not known */
 };
 
 struct names_found {
@@ -79,12 +89,24 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
  */
 int code_names_add_image(struct cli *cli, struct code_names *n, const struct code_given *given,
 			 struct vmpt_image *image);
+/*
+ * Look for the host in the trace, if it is a perf.data; @clocks is of all streams of @cli, or NULL:
+ * then processes are found by code_names_at() only. Call it after code_names_open().
+ */
+int code_names_add_host(struct cli *cli, struct code_names *n, const struct vmpt_clocks *clocks);
 void code_names_close(struct code_names *n);
 /* Whether any name may be known. */
 bool code_names_any(const struct code_names *n);
 /* @vm: its name, its VMCS as tables have it, "host", or NULL; it must stay. */
 void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3,
 		      struct names_space *space);
+/*
+ * Which process it is at host TSC @tsc (VMPT_TIME_NONE: not known) on the CPU or the thread of
+ * @stream, where its CR3 does not say it: a process of the host by context switches. True: .task is
+ * another than before.
+ */
+bool code_names_at(const struct code_names *n, struct names_space *space,
+		   const struct vmpt_stream *stream, u64 tsc);
 /* The function at @ip; false: not even the file is known. */
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
 		     u64 ip, struct names_found *found);
@@ -144,6 +166,7 @@ struct names_file {
 	const u8 *build_id; /* NULL: not known */
 	size_t build_id_size;
 	u64 offset; /* in the file */
+	bool here;  /* .path is of this machine, or was when it was traced */
 };
 
 /* False: no file is mapped there. */
@@ -157,16 +180,29 @@ u64 names_moved(const struct names_space *space, const struct code_given *given,
 /* Add the ELF files in @folder that have a build id. 0, or an exit code after a message. */
 int names_programs_add(struct cli *cli, struct code_names *n, const char *folder);
 void names_programs_sort(const struct code_names *n);
+/* From now on also programs of this machine, by their paths. */
+int names_programs_here(struct cli *cli, struct code_names *n);
 void names_programs_free(struct code_names *n);
-/* The function at @offset of the file with this build id, and the offset in it; NULL: not known. */
-const char *names_programs_find(struct cli *cli, const struct code_names *n, const u8 *id,
-				size_t size, u64 offset, u64 *into);
+/* Whether the build id of the ELF file is another than this; then its hex digits are in @has. */
+bool names_other_id(struct cli *cli, const struct code_given *given, const u8 *id, size_t size,
+		    char has[2 * 64 + 1]);
+void names_hex(const u8 *bytes, size_t size, char text[2 * 64 + 1]);
+
+/* ---- host.c ---- */
+
+void names_host_space(const struct code_names *n, bool has_cr3, u64 cr3, struct names_space *space);
+bool names_host_find(const struct code_names *n, const struct names_space *space, u64 ip,
+		     struct names_found *found);
+
+/* The function at @file->offset, and the offset in it; NULL: not known. */
+const char *names_programs_find(struct cli *cli, const struct code_names *n,
+				const struct names_file *file, u64 *into);
 /*
- * The files with this build id that have lines, one after the other: @nth 0, 1, ...; *@address,
- * unless it is NULL, is that of @offset in them. NULL: no more.
+ * Files that have lines of @file, one after the other: @nth 0, 1, ...; *@address, unless it is
+ * NULL, is that of @file->offset in them. NULL: no more.
  */
-struct vmpt_lines *names_programs_lines(struct cli *cli, const struct code_names *n, const u8 *id,
-					size_t size, size_t nth, u64 offset, u64 *address);
+struct vmpt_lines *names_programs_lines(struct cli *cli, const struct code_names *n,
+					const struct names_file *file, size_t nth, u64 *address);
 /* File number @nth with this build id, open; -1: there is none. */
 int names_programs_open(const struct code_names *n, const u8 *id, size_t size, size_t nth);
 /* The build id of an ELF file; its size, 0: none. */

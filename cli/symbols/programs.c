@@ -9,6 +9,7 @@
 #include "cli/symbols/file.h"
 #include "cli/symbols/names.h"
 #include "util/array.h"
+#include "util/hash.h"
 #include "util/search.h"
 
 #define PROGRAMS_MAX 100000
@@ -80,6 +81,18 @@ static size_t id_of_file(const char *path, u8 id[64])
 	return n;
 }
 
+static bool is_regular_elf(const char *path)
+{
+	int fd = names_open_regular(path);
+	char magic[SELFMAG];
+	bool is = fd >= 0 && pread(fd, magic, SELFMAG, 0) == SELFMAG &&
+		  !memcmp(magic, ELFMAG, SELFMAG);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
 static int add_file(struct cli *cli, struct code_names *n, const char *path)
 {
 	struct names_program *p;
@@ -137,19 +150,6 @@ void names_programs_sort(const struct code_names *n)
 		qsort(n->program, n->programs, sizeof(*n->program), by_id);
 }
 
-void names_programs_free(struct code_names *n)
-{
-	while (n->programs) {
-		struct names_program *p = &n->program[--n->programs];
-
-		elf_symbols_free(&p->symbols);
-		if (p->debug.lines)
-			n->ops->close(p->debug.lines);
-		free(p->path);
-	}
-	free(n->program);
-}
-
 /* ---- symbols ---- */
 
 static void read_program(struct cli *cli, struct names_program *p)
@@ -199,19 +199,87 @@ static bool is_of(const struct code_names *n, size_t i, const u8 *id, size_t siz
 	return i < n->programs && !compare(n->program[i].id, n->program[i].size, id, size);
 }
 
-const char *names_programs_find(struct cli *cli, const struct code_names *n, const u8 *id,
-				size_t size, u64 offset, u64 *into)
+/* ---- programs of this machine ---- */
+
+struct names_paths {
+	struct names_program *program;
+	size_t count;
+	struct vmpt_hash of; /* by path and build id */
+};
+
+static bool is_path(const struct names_program *p, const struct names_file *file)
 {
+	return !strcmp(p->path, file->path) &&
+	       (p->size ? file->build_id &&
+				  !compare(p->id, p->size, file->build_id, file->build_id_size)
+			: !file->build_id);
+}
+
+/* The recorded path, if it still has the recorded build id; else it has no symbols. */
+static struct names_program *by_path(const struct code_names *n, const struct names_file *file)
+{
+	struct names_paths *all = n->paths;
+	const u64 hash =
+		vmpt_mix64(vmpt_fnv1a(vmpt_fnv1a(VMPT_FNV1A, file->path, strlen(file->path)),
+				      file->build_id ? file->build_id : (const u8 *)"",
+				      file->build_id ? file->build_id_size : 0));
+	struct names_program *p;
+	u8 id[64];
+	u32 i;
+
+	if (!all || !file->here || file->path[0] != '/' || file->path[1] == '/')
+		return NULL;
+	i = vmpt_hash_find(&all->of, hash, k, is_path(&all->program[k], file));
+	if (i != VMPT_HASH_NONE)
+		return &all->program[i];
+	if (all->count == PROGRAMS_MAX || vmpt_grow(&all->program, all->count))
+		return NULL;
+	p = &all->program[all->count];
+	*p = (struct names_program){ .path = strdup(file->path) };
+	if (!p->path || vmpt_hash_add(&all->of, hash, (u32)all->count)) {
+		free(p->path);
+		return NULL;
+	}
+	all->count++;
+	if (file->build_id) {
+		p->size = file->build_id_size;
+		memcpy(p->id, file->build_id, p->size);
+	}
+	p->read = p->debug.tried =
+		!is_regular_elf(p->path) ||
+		(p->size && (id_of_file(p->path, id) != p->size || memcmp(id, p->id, p->size)));
+	return p;
+}
+
+/* Program number @i of those that may be @file: of the folders, then that of its path. */
+static struct names_program *candidate(const struct code_names *n, const struct names_file *file,
+				       size_t i)
+{
+	size_t first = file->build_id ? first_of(n, file->build_id, file->build_id_size) : 0;
+	size_t count = 0;
+
+	while (file->build_id && is_of(n, first + count, file->build_id, file->build_id_size)) {
+		if (count == i)
+			return &n->program[first + count];
+		count++;
+	}
+	return i == count ? by_path(n, file) : NULL;
+}
+
+const char *names_programs_find(struct cli *cli, const struct code_names *n,
+				const struct names_file *file, u64 *into)
+{
+	struct names_program *p;
 	size_t i;
 
-	for (i = first_of(n, id, size); is_of(n, i, id, size); i++) {
+	for (i = 0; (p = candidate(n, file, i)) != NULL; i++) {
 		const char *name = NULL;
 		u64 address;
 
-		if (!n->program[i].read)
-			read_program(cli, &n->program[i]);
-		if (address_of(&n->program[i], offset, &address))
-			name = elf_symbols_find(&n->program[i].symbols, 0, address, into);
+		if (!p->read)
+			read_program(cli, p);
+		if (address_of(p, file->offset, &address))
+			name = elf_symbols_find(&p->symbols, 0, address, into);
 		if (name)
 			return name;
 	}
@@ -225,21 +293,50 @@ int names_programs_open(const struct code_names *n, const u8 *id, size_t size, s
 	return is_of(n, i, id, size) ? names_open_regular(n->program[i].path) : -1;
 }
 
-struct vmpt_lines *names_programs_lines(struct cli *cli, const struct code_names *n, const u8 *id,
-					size_t size, size_t nth, u64 offset, u64 *address)
+struct vmpt_lines *names_programs_lines(struct cli *cli, const struct code_names *n,
+					const struct names_file *file, size_t nth, u64 *address)
 {
+	struct names_program *p;
 	size_t i;
 
-	for (i = first_of(n, id, size); is_of(n, i, id, size); i++) {
-		struct names_program *p = &n->program[i];
-
+	for (i = 0; (p = candidate(n, file, i)) != NULL; i++) {
 		if (address && !p->read)
 			read_program(cli, p);
 		if (!p->debug.tried)
 			p->debug.lines = names_lines_read(n, p->path);
 		p->debug.tried = true;
-		if (p->debug.lines && (!address || address_of(p, offset, address)) && !nth--)
+		if (p->debug.lines && (!address || address_of(p, file->offset, address)) && !nth--)
 			return p->debug.lines;
 	}
 	return NULL;
+}
+
+/* ---- all ---- */
+
+static void drop(const struct code_names *n, struct names_program *p)
+{
+	elf_symbols_free(&p->symbols);
+	if (p->debug.lines)
+		n->ops->close(p->debug.lines);
+	free(p->path);
+}
+
+int names_programs_here(struct cli *cli, struct code_names *n)
+{
+	n->paths = calloc(1, sizeof(*n->paths));
+	return n->paths ? CLI_OK : cli_no_memory(cli);
+}
+
+void names_programs_free(struct code_names *n)
+{
+	while (n->programs)
+		drop(n, &n->program[--n->programs]);
+	free(n->program);
+	while (n->paths && n->paths->count)
+		drop(n, &n->paths->program[--n->paths->count]);
+	if (n->paths) {
+		free(n->paths->program);
+		vmpt_hash_free(&n->paths->of);
+	}
+	free(n->paths);
 }

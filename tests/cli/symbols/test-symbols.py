@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+"""Names and lines of code outside of guests' images: traces that are written here, of programs that
+are compiled here, against nm, addr2line and c++filt.
+
+	test-symbols.py VMPT CC lines|no-lines [TEST]
+"""
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+VMPT, CC, LINES = os.path.abspath(sys.argv[1]), sys.argv[2].split(), sys.argv[3] == "lines"
+ONE_NS = (0, 1, 0)  # shift, multiplier, zero: a tick is a nanosecond
+
+
+# ---- traces ----
+
+def tip(kind, ip):
+	return bytes([{"tip": 0x0d, "pge": 0x11, "fup": 0x1d}[kind] | 6 << 5]) + struct.pack("<Q", ip)
+
+
+PGD = b"\x01"
+
+
+def tsc(t):
+	return b"\x19" + struct.pack("<Q", t)[:7]
+
+
+def pip(cr3):
+	return b"\x02\x43" + struct.pack("<Q", cr3 >> 5 << 1)[:6]
+
+
+def psb(cr3, time=None):
+	return b"\x02\x82" * 8 + (tsc(time) if time is not None else b"") + b"\x99\x01" + \
+		pip(cr3) + b"\x02\x23"
+
+
+def calls(ips):
+	"""Enters the first; each has a RET without a CALL, which goes to the next."""
+	return tip("pge", ips[0]) + b"".join(tip("tip", ip) for ip in ips[1:]) + PGD
+
+
+# ---- perf.data ----
+
+KERNEL, USER = 1, 2  # cpumode
+TIME_CPU = 1 << 1 | 1 << 2 | 1 << 7  # sample_type: TID, TIME, CPU
+
+
+class Perf:
+	"""A perf.data with the records that are added, and one CPU's trace."""
+
+	def __init__(self):
+		self.records, self.ids = b"", b""
+
+	def add(self, kind, body, misc=USER, time=0, pid=0, tid=None, cpu=0):
+		body += b"\0" * (-len(body) % 8)
+		body += struct.pack("<iiQiI", pid, pid if tid is None else tid, time, cpu, 0)
+		self.records += struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+	def comm(self, pid, name, time=0, program=False):
+		self.add(3, struct.pack("<II", pid, pid) + name.encode() + b"\0",
+			 USER | (1 << 13 if program else 0), time, pid)
+
+	def fork(self, pid, parent, time):
+		self.add(7, struct.pack("<IIIIQ", pid, parent, pid, parent, time), USER, time, parent)
+
+	def end(self, pid, time):
+		self.add(4, struct.pack("<IIIIQ", pid, 1, pid, 1, time), USER, time, pid)
+
+	def map(self, pid, start, size, offset, path, time=0, build_id=None):
+		ident = struct.pack("<BBH20s", 20, 0, 0, build_id) if build_id else bytes(24)
+		self.add(10, struct.pack("<IIQQQ", pid, pid, start, size, offset) + ident +
+			 struct.pack("<II", 5, 2) + path.encode() + b"\0",
+			 USER | (1 << 14 if build_id else 0), time, pid)
+
+	def kernel(self, start, size, offset, name):
+		self.add(1, struct.pack("<iIQQQ", -1, 0, start, size, offset) + name.encode() + b"\0",
+			 KERNEL)
+
+	def symbol(self, start, size, name, kind=1, gone=False, time=0):
+		self.add(17, struct.pack("<QIHH", start, size, kind, gone) + name.encode() + b"\0",
+			 KERNEL, time)
+
+	def switch(self, pid, time, out=False, cpu=0):
+		self.add(14, b"", USER | (1 << 13 if out else 0), time, pid, cpu=cpu)
+
+	def build_id(self, name, ident, misc=USER):
+		name = name.encode() + b"\0"
+		name += b"\0" * (-len(name) % 8)
+		self.ids += struct.pack("<IHHi20s4x", 0, misc, 36 + len(name), -1, ident) + name
+
+	def write(self, path, trace):
+		attr = struct.pack("<IIQQQQQ", 8, 112, 0, 1, TIME_CPU, 4, 1 << 18)
+		attr += bytes(112 - len(attr)) + struct.pack("<QQ", 0, 0)
+		info = struct.pack("<II", 1, 0) + struct.pack(
+			"<15Q", 8, *ONE_NS, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0)
+		head = struct.pack("<IHH", 70, 0, 8 + len(info)) + info
+		trace += b"\0" * (-len(trace) % 8)
+		aux = struct.pack("<QQQIiiI", len(trace), 0, 0, 0, -1, 0, 0)
+		data = head + self.records + struct.pack("<IHH", 71, 0, 8 + len(aux)) + aux + trace
+		at = 104 + len(attr)
+		features = 1 << 2 if self.ids else 0
+		with open(path, "wb") as out:
+			out.write(b"PERFILE2" + struct.pack("<QQQQQQQQ", 104, len(attr), 104, len(attr),
+							     at, len(data), 0, 0))
+			out.write(struct.pack("<QQQQ", features, 0, 0, 0) + attr + data)
+			if self.ids:
+				out.write(struct.pack("<QQ", at + len(data) + 16, len(self.ids)))
+				out.write(self.ids)
+
+
+# ---- programs ----
+
+def run(*args, check=True, env=None, **more):
+	done = subprocess.run(args, capture_output=True, text=True, check=False,
+			      env={**os.environ, **(env or {})}, **more)
+	if check and done.returncode:
+		raise AssertionError(f"{' '.join(args)}: {done.returncode}\n{done.stderr}")
+	return done
+
+
+C = """
+int first(int x) { x += 3;
+	return x * 2; }
+int second(int x)
+{
+	x -= 3;
+	return x ^ 55;
+}
+int main(void) { return first(1) + second(2); }
+"""
+
+
+def compile_to(name, text=C, *options, suffix=".c"):
+	with open(name + suffix, "w", encoding="utf-8") as out:
+		out.write(text)
+	run(*CC, "-g", "-O0", "-fcf-protection=none", "-no-pie", "-fno-pie", *options, "-o", name,
+	    name + suffix)
+	return symbols(name)
+
+
+def symbols(name):
+	words = (line.split() for line in run("nm", name).stdout.splitlines())
+	return {w[2]: int(w[0], 16) for w in words if len(w) == 3}
+
+
+def segment(name):
+	"""Offset, address and size of the code, by readelf."""
+	for line in run("readelf", "-lW", name).stdout.splitlines():
+		w = line.split()
+		if w[:1] == ["LOAD"] and "E" in w[6:8]:
+			return int(w[1], 16), int(w[2], 16), int(w[4], 16)
+	raise AssertionError("no code")
+
+
+def build_id(name):
+	text = run("readelf", "-n", name).stdout
+	return bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", text).group(1))
+
+
+def insn(*args, **more):
+	"""The instructions, their summary left out."""
+	done = run(VMPT, "insn", "-q", "--json", *args, **more)
+	return [json.loads(line) for line in done.stdout.splitlines()[1:-1]]
+
+
+def named(rows):
+	"""Functions, or what there is instead, as they follow each other."""
+	found = []
+	for row in rows:
+		base = row.get("module", "").rsplit("/", 1)[-1]
+		name = row.get("function", row.get("module") and "?")
+		name = f"{base}:{name}" if base else name
+		if not found or found[-1] != name:
+			found.append(name)
+	return found
+
+
+def expect(want, got):
+	if want != got:
+		raise AssertionError(f"expected {want}, got {got}")
+
+
+# ---- tests ----
+
+def test_lines():
+	"""Each instruction's line is what addr2line says."""
+	s = compile_to("fn")
+	with open("x.pt", "wb") as out:
+		out.write(psb(0x1000) + calls([s["first"], s["second"], s["first"]]))
+
+	def check(*args):
+		rows = insn(*args, "--lines", "x.pt")
+		said = run("addr2line", "-e", "fn", *(r["ip"] for r in rows)).stdout.split("\n")
+		assert len(rows) > 15
+		for row, want in zip(rows, said):
+			expect(want.split(" ")[0], f"{row['file']}:{row['line']}")
+
+	check("--code=fn", "--symbols=fn")
+	# In a file of its own: by the name in the program, by the build id, in another folder.
+	run("objcopy", "--only-keep-debug", "fn", "fn.debug")
+	run("objcopy", "--strip-debug", "--add-gnu-debuglink=fn.debug", "fn", "linked")
+	check("--code=linked", "--symbols=linked")
+	os.mkdir("folder")
+	os.rename("fn.debug", "folder/fn.debug")
+	expect(None, insn("--code=linked", "--symbols=linked", "--lines", "x.pt")[0].get("line"))
+	check("--code=linked", "--symbols=linked", "--symbols=folder")
+	run("objcopy", "--remove-section=.note.gnu.build-id", "linked")
+	check("--code=linked", "--symbols=linked", "--symbols=folder")
+	# Another file of that name has another CRC.
+	with open("folder/fn.debug", "ab") as out:
+		out.write(b"x")
+	expect(None, insn("--code=linked", "--symbols=linked", "--symbols=folder", "--lines",
+			  "x.pt")[0].get("line"))
+
+
+def host_trace(name, s, other=0):
+	"""Process 10 runs, then 20, with the same addresses; 30 is a thread of the kernel."""
+	p = Perf()
+	here = os.getcwd()
+	offset, start, size = segment(name)
+	p.comm(10, "ten")
+	p.map(10, start, 0x1000, offset, f"{here}/{name}")
+	p.comm(20, "before")
+	p.map(20, start, 0x1000, offset, f"{here}/gone")
+	p.comm(20, "twenty", 50, True)
+	p.map(20, start, 0x1000, offset, f"{here}/{name}2", 60)
+	p.comm(30, "kthread")
+	for pid, time in (10, 100), (20, 200), (30, 300), (10, 400):
+		p.switch(pid, time + 20)
+		p.switch(pid, time + 90, True)
+	trace = psb(0x1000, 110) + pip(0x1000) + tsc(130) + calls([s["first"], s["second"]])
+	trace += tsc(205) + pip(0x2000) + tsc(230) + calls([s["first"], s["second"]])
+	trace += tsc(430) + pip(0x1000) + calls([s["second"]])
+	return p, trace
+
+
+def test_host():
+	"""Processes of the host by context switches and CR3; their programs by path and build id."""
+	s = compile_to("fn")
+	compile_to("fn2", C.replace("second", "zweite"))
+	p, trace = host_trace("fn", s)
+	p.write("perf.data", trace)
+	rows = insn("--code=fn", "perf.data")
+	expect(["fn:first", "fn:second", "fn2:first", "fn2:zweite", "fn:second"], named(rows))
+	expect(["ten", "twenty", "ten"], [r["comm"] for r in rows if r["ip"] == f"{s['second']:#x}"])
+	expect({10, 20}, {r["tgid"] for r in rows})
+	out = run(VMPT, "insn", "-q", "--code=fn", "perf.data").stdout
+	assert "10 ten" in out and "fn2:zweite+0x0" in out, out
+	# A file with another build id is not that program.
+	q, trace = host_trace("fn", s)
+	q.build_id(f"{os.getcwd()}/fn2", bytes(20))
+	q.build_id(f"{os.getcwd()}/fn", build_id("fn"))
+	q.write("perf.data", trace)
+	expect(["fn:first", "fn:second", "fn2:?", "fn:second"], named(insn("--code=fn", "perf.data")))
+	# It is found by that in a folder, wherever it was.
+	q, trace = host_trace("fn", s)
+	q.build_id(f"{os.getcwd()}/fn2", build_id("fn2"))
+	q.write("perf.data", trace)
+	os.makedirs("folder/x")
+	os.rename("fn2", "folder/x/y")
+	expect(["fn:first", "fn:second", "fn2:?", "fn:second"], named(insn("--code=fn", "perf.data")))
+	rows = insn("--code=fn", "--symbols=folder", *["--lines"] * LINES, "perf.data")
+	expect(["fn:first", "fn:second", "fn2:first", "fn2:zweite", "fn:second"], named(rows))
+	assert all("line" in r for r in rows) or not LINES
+
+
+def test_host_kernel():
+	"""eBPF programs, trampolines and modules of the host's kernel; its list in perf's cache."""
+	code = bytes.fromhex("9090c3")
+	base = 0xffffffffc0000000
+	with open("code", "wb") as out:
+		out.write(code * 0x400)
+	p = Perf()
+	p.kernel(0xffffffff81000000, 0x1000000, 0xffffffff81000000, "[kernel.kallsyms]_text")
+	p.kernel(base + 0x300, 0x300, 0, "[kvm]")
+	p.symbol(base, 3, "bpf_prog_1234_old", time=50)
+	p.symbol(base, 3, "bpf_prog_1234_old", gone=True, time=150)
+	p.symbol(base, 6, "bpf_prog_abcd_new", time=160)
+	p.symbol(base + 6, 3, "ftrace_trampoline", kind=2)
+	ident = bytes(range(20))
+	p.build_id("[kernel.kallsyms]", ident, KERNEL)
+	trace = psb(0x1000, 100) + calls([base, base + 6])
+	trace += tsc(200) + calls([base, base + 3, base + 0x303, base + 0x900])
+	p.write("perf.data", trace)
+	args = (f"--code=code@{base:#x}", "perf.data")
+	expect(["bpf:bpf_prog_1234_old", "ftrace_trampoline", "bpf:bpf_prog_abcd_new", "[kvm]:?", None],
+	       named(insn(*args)))
+	cache = f"folder/[kernel.kallsyms]/{ident.hex()}"
+	os.makedirs(cache)
+	with open(f"{cache}/kallsyms", "w", encoding="utf-8") as out:
+		out.write("ffffffff81000000 T _text\nffffffffc0000900 t tail\n")
+	expect("tail", named(insn("--symbols=folder", *args))[-1])
+	# A kernel's file for the host that is another.
+	s = compile_to("vmlinux", C + "int _text(void) { return 1; }\n")
+	assert "_text" in s
+	done = run(VMPT, "insn", "-q", "--symbols=host:vmlinux", *args, check=False)
+	expect(1, done.returncode)
+	assert "is of another kernel than the host's: its build id is " in done.stderr, done.stderr
+	# Without the host's name it may be a guest's.
+	insn("--symbols=vmlinux", *args)
+
+
+def main():
+	tests = {name: f for name, f in globals().items() if name.startswith("test_")}
+	wanted = sys.argv[4:] or [name for name in tests if LINES or "lines" not in name]
+	failed = 0
+	for name in wanted:
+		with tempfile.TemporaryDirectory() as folder:
+			os.chdir(folder)
+			os.environ["HOME"] = folder
+			try:
+				tests[name]()
+			except AssertionError as e:
+				failed += 1
+				print(f"{name}: {e}")
+			os.chdir("/")
+	return 1 if failed else 0
+
+
+sys.exit(main())
