@@ -15,6 +15,7 @@ enum code_kind {
 	CODE_KERNEL,  /* an ELF file with the symbol _text; ADDR: where that is */
 	CODE_IMAGE,   /* another; ADDR: where its first page is */
 	CODE_SYMBOLS, /* a list like /proc/kallsyms or System.map; ADDR is added */
+	CODE_JIT,     /* a map of perf's, or a jitdump: names of code made at run time */
 	CODE_RAW,     /* bytes at ADDR */
 	CODE_SOURCE,  /* vmpt-image.h finds out */
 };

@@ -114,6 +114,26 @@ static int add_kernel(struct cli *cli, struct code_names *n)
 
 /* ---- opening ---- */
 
+/* A compiler maps the jitdump that it writes, so that perf has its name. */
+static int add_jits(struct cli *cli, struct code_names *n)
+{
+	const struct vmpt_host_process *p;
+	int code = CLI_OK;
+	u32 i;
+
+	for (i = 0; !code && (p = vmpt_host_process(n->host, i)) != NULL; i++) {
+		const struct vmpt_guest_map *map;
+		size_t k, count;
+
+		if (vmpt_host_maps(n->host, p, &map, &count))
+			return cli_no_memory(cli);
+		for (k = 0; k < count && !code; k++)
+			if (names_is_path(map[k].file))
+				code = names_jit_add(cli, n, map[k].file, SIZE_MAX);
+	}
+	return code;
+}
+
 static int learn(struct cli *cli, struct code_names *n, const struct vmpt_clocks *clocks)
 {
 	size_t i;
@@ -140,7 +160,9 @@ int code_names_add_host(struct cli *cli, struct code_names *n, const struct vmpt
 	if (vmpt_host_open(&n->host, cli->trace))
 		return cli_no_memory(cli);
 	vmpt_host_kernel(n->host, &n->host_kernel);
-	code = check_kernels(cli, n);
+	code = add_jits(cli, n);
+	if (!code)
+		code = check_kernels(cli, n);
 	if (!code)
 		code = add_kernel(cli, n);
 	if (!code)

@@ -17,8 +17,13 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 	size_t i;
 
 	n->given = list;
-	for (i = 0; i < n->files.count && !code; i++)
-		code = elf_symbols_add(cli, &n->symbols, &n->files.given[i]);
+	for (i = 0; i < n->files.count && !code; i++) {
+		const struct code_given *g = &n->files.given[i];
+
+		code = elf_symbols_add(cli, &n->symbols, g);
+		if (!code && g->kind == CODE_JIT)
+			code = names_jit_add(cli, n, g->path, i);
+	}
 	for (i = 0; i < list->count && !code; i++)
 		if (!stat(list->s[i], &st) && S_ISDIR(st.st_mode))
 			code = names_programs_add(cli, n, list->s[i]);
@@ -38,13 +43,16 @@ void code_names_close(struct code_names *n)
 	elf_symbols_free(&n->symbols);
 	names_lines_close(n);
 	names_programs_free(n);
+	names_jit_free(n);
+	names_vdso_free(n);
 	code_files_close(&n->files);
 	memset(n, 0, sizeof(*n));
 }
 
 bool code_names_any(const struct code_names *n)
 {
-	return n->guests || n->symbols.count || n->host_kernel.processes || n->host_kernel.symbols;
+	return n->guests || n->symbols.count || n->jits || n->host_kernel.processes ||
+	       n->host_kernel.symbols;
 }
 
 /* ---- guests ---- */
@@ -184,6 +192,11 @@ static bool find_kernel(const struct names_space *space, u64 ip, struct names_fo
 	return true;
 }
 
+bool names_is_path(const char *path)
+{
+	return path[0] == '/' && path[1] != '/';
+}
+
 bool names_file_at(const struct code_names *n, const struct names_space *space, u64 ip,
 		   struct names_file *file)
 {
@@ -193,21 +206,28 @@ bool names_file_at(const struct code_names *n, const struct names_space *space, 
 	(void)n;
 	if (i == space->maps || m->start > ip || !m->file)
 		return false;
-	*file = (struct names_file){ m->file, m->build_id, m->build_id_size,
-				     ip - m->start + m->offset, space->host };
+	*file = (struct names_file){
+		m->file, m->build_id, m->build_id_size, ip - m->start + m->offset, m, space->host
+	};
 	return true;
 }
 
 static bool find_program(struct cli *cli, const struct code_names *n,
 			 const struct names_space *space, u64 ip, struct names_found *found)
 {
-	struct names_file f;
+	struct names_file f = { 0 };
+	const bool file = names_file_at(n, space, ip, &f);
 
-	if (!names_file_at(n, space, ip, &f))
+	/* Code that was made at run time is in no file, or in one that is none: "//anon". */
+	if ((!file || !names_is_path(f.path)) && names_jit_find(n, space, ip, found))
+		return true;
+	if (!file)
 		return false;
 	found->module = f.path;
 	found->offset = f.offset;
 	found->name = names_programs_find(cli, n, &f, &found->offset);
+	if (!found->name && !strcmp(f.path, "[vdso]"))
+		found->name = names_vdso_find(cli, n, space, f.map, ip, &found->offset);
 	return true;
 }
 

@@ -39,7 +39,11 @@ struct code_names {
 	struct names_program *program; /* of the folders, by build id */
 	size_t programs;
 	struct names_paths *paths; /* programs of this machine, by their paths */
-	struct vmpt_host *host;	   /* NULL: nothing is known of it */
+	struct names_jit *jit;	   /* code that compilers made at run time */
+	size_t jits;
+	struct names_vdso **vdso; /* that were read */
+	size_t vdsos;
+	struct vmpt_host *host; /* NULL: nothing is known of it */
 	struct vmpt_host_kernel host_kernel;
 	void *module;			  /* that reads lines; NULL: lines are not wanted */
 	const struct vmpt_lines_ops *ops; /* of it */
@@ -166,12 +170,15 @@ struct names_file {
 	const u8 *build_id; /* NULL: not known */
 	size_t build_id_size;
 	u64 offset; /* in the file */
-	bool here;  /* .path is of this machine, or was when it was traced */
+	const struct vmpt_guest_map *map;
+	bool here; /* .path is of this machine, or was when it was traced */
 };
 
 /* False: no file is mapped there. */
 bool names_file_at(const struct code_names *n, const struct names_space *space, u64 ip,
 		   struct names_file *file);
+/* Whether a map's file is one, not "[heap]" or "//anon". */
+bool names_is_path(const char *path);
 /* @ip in the addresses of the file @given: a kernel of the trace's VM runs where KASLR put it. */
 u64 names_moved(const struct names_space *space, const struct code_given *given, u64 ip);
 
@@ -187,6 +194,24 @@ void names_programs_free(struct code_names *n);
 bool names_other_id(struct cli *cli, const struct code_given *given, const u8 *id, size_t size,
 		    char has[2 * 64 + 1]);
 void names_hex(const u8 *bytes, size_t size, char text[2 * 64 + 1]);
+
+/* ---- jit.c ---- */
+
+/* Whether a file is a map of perf's or a jitdump; @head: its first @size bytes, and a 0. */
+bool names_is_jit(const char *path, const char *head, size_t size);
+/* Add it, .files number @given; SIZE_MAX: the host's, if its name is as perf has it. Exit code. */
+int names_jit_add(struct cli *cli, struct code_names *n, const char *path, size_t given);
+void names_jit_free(struct code_names *n);
+bool names_jit_find(const struct code_names *n, const struct names_space *space, u64 ip,
+		    struct names_found *found);
+
+/* ---- vdso.c ---- */
+
+/* The function at @ip of the vdso at @map, and the offset in it; NULL: not known. */
+const char *names_vdso_find(struct cli *cli, const struct code_names *n,
+			    const struct names_space *space, const struct vmpt_guest_map *map,
+			    u64 ip, u64 *into);
+void names_vdso_free(struct code_names *n);
 
 /* ---- host.c ---- */
 

@@ -120,8 +120,11 @@ int names_programs_add(struct cli *cli, struct code_names *n, const char *folder
 	FTSENT *e;
 
 	while (!code && (e = fts_read(walk)) != NULL)
-		if (e->fts_info == FTS_F)
+		if (e->fts_info == FTS_F) {
 			code = add_file(cli, n, e->fts_path);
+			if (!code)
+				code = names_jit_add(cli, n, e->fts_path, SIZE_MAX);
+		}
 	if (walk)
 		fts_close(walk);
 	free(path);
@@ -227,7 +230,7 @@ static struct names_program *by_path(const struct code_names *n, const struct na
 	u8 id[64];
 	u32 i;
 
-	if (!all || !file->here || file->path[0] != '/' || file->path[1] == '/')
+	if (!all || !file->here || !names_is_path(file->path))
 		return NULL;
 	i = vmpt_hash_find(&all->of, hash, k, is_path(&all->program[k], file));
 	if (i != VMPT_HASH_NONE)

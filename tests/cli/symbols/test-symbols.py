@@ -305,6 +305,113 @@ def test_host_kernel():
 	insn("--symbols=vmlinux", *args)
 
 
+# ---- code made at run time ----
+
+def load(name, address, size, index, time):
+	body = struct.pack("<IIQQQQ", 10, 10, address, address, size, index) + name + b"\0" + \
+		b"\x90" * (size - 1) + b"\xc3"
+	return struct.pack("<IIQ", 0, 16 + len(body), time) + body
+
+
+def move(old, new, size, index, time):
+	return struct.pack("<IIQIIQQQQQ", 1, 64, time, 10, 10, old, old, new, size, index)
+
+
+def jitdump(path, records, timed):
+	with open(path, "wb") as out:
+		out.write(struct.pack("<IIIIIIQQ", 0x4a695444, 1, 40, 62, 0, 10, 0, timed) + records)
+
+
+def test_jit():
+	"""perf's map files and jitdumps, given and found, with code that moves."""
+	base, other = 0x7f0000000000, 0x7f0000002000
+	with open("code", "wb") as out:
+		out.write(b"\x90\x90\x90\xc3" * 0x1000)
+	code = f"--code=code@{base:#x}"
+	trace = psb(0x1000, 100) + calls([base, base + 0x100, other])
+	with open("x.pt", "wb") as out:
+		out.write(trace)
+	with open("some.map", "w", encoding="utf-8") as out:
+		out.write(f"{base:x} 40 one\n{base + 0x80:x} 100 LazyCompile:~two /x y.js:12\n"
+			  f"{base + 0x100:x} 4 three\n")
+	want = ["jit:one", "jit:three"]
+	expect([*want, None], named(insn(code, "--symbols=some.map", "x.pt")))
+	expect([*want, None], named(insn(code, "--symbols=host:some.map", "x.pt")))
+	expect([None], named(insn(code, "--symbols=web:some.map", "x.pt")))
+
+	# Moved from base to other at 200, where there was something before; another comes to base.
+	records = load(b"gone", other, 0x10, 1, 50) + load(b"mover", base, 0x10, 2, 60) + \
+		move(base, other, 0x10, 2, 200) + load(b"newer", base, 0x10, 3, 210)
+	trace += tsc(205) + calls([base, other]) + tsc(300) + calls([base, other])
+	with open("x.pt", "wb") as out:
+		out.write(trace)
+	jitdump("timed.dump", records, True)
+	expect(["jit:mover", None, "jit:gone", None, "jit:mover", "jit:newer", "jit:mover"],
+	       named(insn(code, "--symbols=timed.dump", "x.pt")))
+	jitdump("untimed.dump", records, False)
+	expect(["jit:newer", None, "jit:mover", "jit:newer", "jit:mover", "jit:newer", "jit:mover"],
+	       named(insn(code, "--symbols=untimed.dump", "x.pt")))
+	# Damaged, it has what was before.
+	jitdump("cut.dump", records[:-9], True)
+	expect("jit:mover", named(insn(code, "--symbols=cut.dump", "x.pt"))[-1])
+
+	# Found: that of the process which runs.
+	p = Perf()
+	os.mkdir("folder")
+	os.rename("some.map", "folder/perf-20.map")
+	jitdump("jit-10.dump", records, True)
+	for pid in 10, 20:
+		p.comm(pid, "js")
+		p.map(pid, base, 0x10000, 0, "//anon")
+		p.switch(pid, 100 * pid)
+	p.map(10, 0x5000, 0x1000, 0, f"{os.getcwd()}/jit-10.dump")
+	p.write("perf.data", psb(0x1000, 1100) + calls([base, other]) + tsc(2100) + pip(0x2000) +
+		calls([base, base + 0x100]))
+	expect(["jit:newer", "jit:mover", "jit:one", "jit:three"],
+	       named(insn(code, "--symbols=folder", "perf.data")))
+
+
+def own_vdso():
+	with open("/proc/self/maps", encoding="utf-8") as maps:
+		start, end = (int(x, 16) for x in next(x for x in maps if "[vdso]" in x).split()[0].split("-"))
+	with open("/proc/self/mem", "rb") as memory:
+		memory.seek(start)
+		return memory.read(end - start)
+
+
+def test_vdso():
+	"""The host's vdso is this machine's if it has that build id."""
+	base = 0x7ffff7fc1000
+	with open("vdso", "wb") as out:
+		out.write(own_vdso())
+	s = {}
+	for line in run("readelf", "--dyn-syms", "-W", "vdso").stdout.splitlines():
+		w = line.split()
+		if w[3:4] == ["FUNC"]:
+			s.setdefault(int(w[1], 16), set()).add("[vdso]:" + w[7].split("@")[0])
+	address = max(s)
+	trace = psb(0x1000, 100) + pip(0x1000) + tip("pge", base + address)
+
+	def check(ident, *args):
+		p = Perf()
+		p.comm(10, "ten")
+		p.map(10, base, os.path.getsize("vdso"), 0, "[vdso]")
+		p.switch(10, 50)
+		p.build_id("[vdso]", ident)
+		p.write("perf.data", trace)
+		return named(insn(f"--code=vdso@{base:#x}", *args, "perf.data"))[0]
+
+	names = s[address]
+	got = check(build_id("vdso"))
+	assert got in names, (got, names)
+	expect("[vdso]:?", check(bytes(20)))
+	# That of another kernel, in perf's cache.
+	os.makedirs("folder/[vdso]/x")
+	os.rename("vdso", "folder/[vdso]/x/vdso")
+	os.symlink("folder/[vdso]/x/vdso", "vdso")
+	assert check(build_id("vdso"), "--symbols=folder") in names
+
+
 def main():
 	tests = {name: f for name, f in globals().items() if name.startswith("test_")}
 	wanted = sys.argv[4:] or [name for name in tests if LINES or "lines" not in name]
