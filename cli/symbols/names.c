@@ -44,6 +44,7 @@ void code_names_close(struct code_names *n)
 	names_lines_close(n);
 	names_programs_free(n);
 	names_jit_free(n);
+	names_demangler_free(n);
 	names_vdso_free(n);
 	code_files_close(&n->files);
 	memset(n, 0, sizeof(*n));
@@ -231,11 +232,9 @@ static bool find_program(struct cli *cli, const struct code_names *n,
 	return true;
 }
 
-bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
-		     u64 ip, struct names_found *found)
+static bool find(struct cli *cli, const struct code_names *n, const struct names_space *space,
+		 u64 ip, struct names_found *found)
 {
-	found->name = found->module = NULL;
-	found->offset = 0;
 	if (find_given(n, space, ip, found))
 		return true;
 	if (!(ip >> 63))
@@ -243,4 +242,16 @@ bool code_names_find(struct cli *cli, const struct code_names *n, const struct n
 	if (space->host)
 		return names_host_find(n, space, ip, found);
 	return space->guest && find_kernel(space, ip, found);
+}
+
+bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
+		     u64 ip, struct names_found *found)
+{
+	found->name = found->module = NULL;
+	found->offset = 0;
+	if (!find(cli, n, space, ip, found))
+		return false;
+	if (found->name)
+		found->name = names_demangle(cli, n, found->name);
+	return true;
 }

@@ -31,6 +31,8 @@ struct names_debug {
 };
 
 struct code_names {
+	bool mangled; /* set before code_names_open(): names as in the symbol tables */
+	struct names_demangler *demangler;
 	const struct cli_strings *given; /* --symbols */
 	struct code_files files;	 /* of it and of the recording */
 	struct elf_symbols symbols;
@@ -114,6 +116,21 @@ bool code_names_at(const struct code_names *n, struct names_space *space,
 /* The function at @ip; false: not even the file is known. */
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
 		     u64 ip, struct names_found *found);
+
+/* ---- demangle.c ---- */
+
+/* The row of --no-demangle. */
+#define CODE_MANGLED_OPTION(type, field)                                                   \
+	{                                                                                  \
+		"no-demangle", 0, CLI_FLAG, NULL,                                          \
+			"names of C++ and Rust as in the symbol tables; else c++filt has " \
+			"them as in the sources, without parameters",                      \
+			CLI_AT(type, field)                                                \
+	}
+
+/* @name as in its source, safe for a terminal; @name itself if it is not mangled, or not known. */
+const char *names_demangle(struct cli *cli, const struct code_names *n, const char *name);
+void names_demangler_free(struct code_names *n);
 
 /* ---- lines.c ---- */
 

@@ -305,6 +305,40 @@ def test_host_kernel():
 	insn("--symbols=vmlinux", *args)
 
 
+NAMES = ["_ZNSt6vectorIiSaIiEE9push_backEOi", "_ZN4core3fmt5write17h0123456789abcdefE",
+	 "_RNvC6_123foo3bar", "_Z3fooi.cold", "_Zplain"]
+
+
+def test_demangling():
+	"""Names are what c++filt has; hostile ones, and what c++filt may do, cost little time."""
+	# Doubles at each S_: 2^20 and more.
+	bomb = "_Z1fIi" + "".join(f"S{'' if not i else chr(47 + i) if i < 11 else chr(54 + i)}_"
+				  for i in range(30)) + "EvT_"
+	text = "".join(f".globl \"{n}\"\n.type \"{n}\", @function\n\"{n}\": ret\n.size \"{n}\", 1\n"
+		       for n in [*NAMES, bomb])
+	s = compile_to("names", text + ".globl main\nmain: ret\n", suffix=".s")
+	with open("x.pt", "wb") as out:
+		out.write(psb(0x1000) + calls([s[n] for n in [*NAMES, bomb, NAMES[0]]]))
+	args = ("--code=names", "--symbols=names", "x.pt")
+	want = run("c++filt", "-i", "-p", *NAMES).stdout.splitlines()
+	assert "std::vector<int, std::allocator<int> >::push_back" in want[0], want
+	got = named(insn(*args))
+	expect(want, got[:5])
+	expect(want[0], got[-1])
+	expect(NAMES, named(insn("--no-demangle", *args))[:5])
+	# None, one that dies, one that says nothing.
+	os.mkdir("bin")
+	for script in None, "exit 1", "exec sleep 100":
+		if script:
+			with open("bin/c++filt", "w", encoding="utf-8") as out:
+				out.write(f"#!/bin/sh\n{script}\n")
+			os.chmod("bin/c++filt", 0o755)
+		done = run(VMPT, "insn", *args, env={"PATH": "bin:/none" if script != "exec sleep 100" else
+						     "bin:" + os.environ["PATH"]})
+		expect(1, done.stderr.count("c++filt (binutils) is missing or gave no answer"))
+		assert NAMES[0] in done.stdout
+
+
 # ---- code made at run time ----
 
 def load(name, address, size, index, time):
