@@ -12,6 +12,7 @@ static const struct cli_option options[] = {
 	  CLI_AT(struct insn, source), .take = code_take },
 	CODE_SYMBOLS_OPTION(struct insn, symbols),
 	CODE_LINES_OPTION(struct insn, lines),
+	CODE_DEBUGINFOD_OPTION(struct insn, code_names.ask),
 	CODE_MANGLED_OPTION(struct insn, code_names.mangled),
 	CODE_PAGING(struct insn, paging),
 	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",

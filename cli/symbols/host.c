@@ -165,8 +165,6 @@ int code_names_add_host(struct cli *cli, struct code_names *n, const struct vmpt
 		code = check_kernels(cli, n);
 	if (!code)
 		code = add_kernel(cli, n);
-	if (!code)
-		code = names_programs_here(cli, n);
 	if (!code && clocks && vmpt_clocks_base(clocks) != VMPT_BASE_NONE)
 		code = learn(cli, n, clocks);
 	return code;

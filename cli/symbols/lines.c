@@ -96,6 +96,26 @@ struct place {
 	u64 address; /* in the file */
 };
 
+/* What a server has of the file @path. */
+static struct vmpt_lines *ask(struct cli *cli, const struct code_names *n, const char *path)
+{
+	int fd = n->server ? names_open_regular(path) : -1;
+	struct vmpt_lines *lines = NULL;
+	char *fetched;
+	u8 id[64];
+	size_t size;
+
+	if (fd < 0)
+		return NULL;
+	size = id_of(fd, id);
+	fetched = size ? names_debuginfod_find(cli, n, id, size) : NULL;
+	if (fetched)
+		lines = names_lines_read(n, fetched);
+	free(fetched);
+	close(fd);
+	return lines;
+}
+
 /* How far the addresses of a given file are moved. */
 static void read_given(struct cli *cli, const struct code_names *n, size_t i)
 {
@@ -115,6 +135,8 @@ static void read_given(struct cli *cli, const struct code_names *n, size_t i)
 	elf_file_close(&f);
 	if (!code)
 		d->lines = names_lines_read(n, g->path);
+	if (!code && !d->lines)
+		d->lines = ask(cli, n, g->path);
 }
 
 static bool in_given(struct cli *cli, const struct code_names *n, const struct names_space *space,
@@ -143,6 +165,7 @@ static int place_of(struct cli *cli, const struct code_names *n, const struct na
 		return in_given(cli, n, space, i, ip, p) ? 1 : -1;
 	i -= n->debugs;
 	if (ip >> 63 && k && k->build_id_size) {
+		file.path = "";
 		file.build_id = k->build_id;
 		file.build_id_size = k->build_id_size;
 		p->lines = names_programs_lines(cli, n, &file, i, NULL);

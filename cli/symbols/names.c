@@ -17,6 +17,11 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 	size_t i;
 
 	n->given = list;
+	if (!code && n->ask)
+		code = names_debuginfod_open(cli, n);
+	/* Programs are found by other than folders, too. */
+	if (!code)
+		code = names_programs_here(cli, n);
 	for (i = 0; i < n->files.count && !code; i++) {
 		const struct code_given *g = &n->files.given[i];
 
@@ -45,6 +50,7 @@ void code_names_close(struct code_names *n)
 	names_programs_free(n);
 	names_jit_free(n);
 	names_demangler_free(n);
+	names_debuginfod_close(n);
 	names_vdso_free(n);
 	code_files_close(&n->files);
 	memset(n, 0, sizeof(*n));

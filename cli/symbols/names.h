@@ -33,6 +33,8 @@ struct names_debug {
 struct code_names {
 	bool mangled; /* set before code_names_open(): names as in the symbol tables */
 	struct names_demangler *demangler;
+	bool ask; /* set before code_names_open(): ask servers for debugging information */
+	struct names_debuginfod *server;
 	const struct cli_strings *given; /* --symbols */
 	struct code_files files;	 /* of it and of the recording */
 	struct elf_symbols symbols;
@@ -131,6 +133,23 @@ bool code_names_find(struct cli *cli, const struct code_names *n, const struct n
 /* @name as in its source, safe for a terminal; @name itself if it is not mangled, or not known. */
 const char *names_demangle(struct cli *cli, const struct code_names *n, const char *name);
 void names_demangler_free(struct code_names *n);
+
+/* ---- debuginfod.c ---- */
+
+/* The row of --debuginfod. */
+#define CODE_DEBUGINFOD_OPTION(type, field)                                                   \
+	{                                                                                     \
+		"debuginfod", 0, CLI_FLAG, NULL,                                              \
+			"ask the servers of $DEBUGINFOD_URLS for debugging information that " \
+			"no file has",                                                        \
+			CLI_AT(type, field)                                                   \
+	}
+
+/* Exit code, after a message. */
+int names_debuginfod_open(struct cli *cli, struct code_names *n);
+void names_debuginfod_close(struct code_names *n);
+/* The file with this build id, to be freed; NULL: no server has it. */
+char *names_debuginfod_find(struct cli *cli, const struct code_names *n, const u8 *id, size_t size);
 
 /* ---- lines.c ---- */
 

@@ -19,6 +19,7 @@ struct names_program {
 	u8 id[64];
 	size_t size; /* of it */
 	char *path;
+	char *fetched; /* by debuginfod; NULL: .path is the file */
 	bool read;
 	/* What of the file is where; in the order of the file. */
 	struct {
@@ -155,9 +156,14 @@ void names_programs_sort(const struct code_names *n)
 
 /* ---- symbols ---- */
 
+static char *path_of(const struct names_program *p)
+{
+	return p->fetched ? p->fetched : p->path;
+}
+
 static void read_program(struct cli *cli, struct names_program *p)
 {
-	const struct code_given given = { .path = p->path, .kind = CODE_IMAGE };
+	const struct code_given given = { .path = path_of(p), .kind = CODE_IMAGE };
 	struct elf_file f;
 	GElf_Phdr segment;
 	size_t i;
@@ -218,8 +224,9 @@ static bool is_path(const struct names_program *p, const struct names_file *file
 			: !file->build_id);
 }
 
-/* The recorded path, if it still has the recorded build id; else it has no symbols. */
-static struct names_program *by_path(const struct code_names *n, const struct names_file *file)
+/* The program of @file by another way than folders, named @path; NULL: no memory. */
+static struct names_program *named(const struct code_names *n, const struct names_file *file,
+				   bool *added)
 {
 	struct names_paths *all = n->paths;
 	const u64 hash =
@@ -227,12 +234,9 @@ static struct names_program *by_path(const struct code_names *n, const struct na
 				      file->build_id ? file->build_id : (const u8 *)"",
 				      file->build_id ? file->build_id_size : 0));
 	struct names_program *p;
-	u8 id[64];
-	u32 i;
+	u32 i = vmpt_hash_find(&all->of, hash, k, is_path(&all->program[k], file));
 
-	if (!all || !file->here || !names_is_path(file->path))
-		return NULL;
-	i = vmpt_hash_find(&all->of, hash, k, is_path(&all->program[k], file));
+	*added = false;
 	if (i != VMPT_HASH_NONE)
 		return &all->program[i];
 	if (all->count == PROGRAMS_MAX || vmpt_grow(&all->program, all->count))
@@ -248,17 +252,55 @@ static struct names_program *by_path(const struct code_names *n, const struct na
 		p->size = file->build_id_size;
 		memcpy(p->id, file->build_id, p->size);
 	}
-	p->read = p->debug.tried =
-		!is_regular_elf(p->path) ||
-		(p->size && (id_of_file(p->path, id) != p->size || memcmp(id, p->id, p->size)));
+	*added = true;
 	return p;
 }
 
-/* Program number @i of those that may be @file: of the folders, then that of its path. */
-static struct names_program *candidate(const struct code_names *n, const struct names_file *file,
-				       size_t i)
+/* The recorded path, if it still has the recorded build id; else it has no symbols. */
+static struct names_program *by_path(const struct code_names *n, const struct names_file *file)
+{
+	struct names_program *p;
+	bool added;
+	u8 id[64];
+
+	if (!file->here || !names_is_path(file->path))
+		return NULL;
+	p = named(n, file, &added);
+	if (p && added)
+		p->read = p->debug.tried = !is_regular_elf(p->path) ||
+					   (p->size && (id_of_file(p->path, id) != p->size ||
+							memcmp(id, p->id, p->size) != 0));
+	return p;
+}
+
+/* What a server has. It is asked once for each. */
+static struct names_program *by_server(struct cli *cli, const struct code_names *n,
+				       const struct names_file *file)
+{
+	struct names_file asked = *file;
+	struct names_program *p;
+	bool added;
+
+	if (!n->server || !file->build_id)
+		return NULL;
+	asked.path = "";
+	p = named(n, &asked, &added);
+	if (p && added) {
+		p->fetched = names_debuginfod_find(cli, n, p->id, p->size);
+		p->read = p->debug.tried = !p->fetched;
+	}
+	return p;
+}
+
+/*
+ * Program number @i of those that may be @file: of the folders, then that of its path, then that of
+ * a server.
+ */
+static struct names_program *candidate(struct cli *cli, const struct code_names *n,
+				       const struct names_file *file, size_t i)
 {
 	size_t first = file->build_id ? first_of(n, file->build_id, file->build_id_size) : 0;
+	struct names_program *p;
 	size_t count = 0;
 
 	while (file->build_id && is_of(n, first + count, file->build_id, file->build_id_size)) {
@@ -266,7 +308,10 @@ static struct names_program *candidate(const struct code_names *n, const struct 
 			return &n->program[first + count];
 		count++;
 	}
-	return i == count ? by_path(n, file) : NULL;
+	p = by_path(n, file);
+	if (p && i == count)
+		return p;
+	return i == count + (p != NULL) ? by_server(cli, n, file) : NULL;
 }
 
 const char *names_programs_find(struct cli *cli, const struct code_names *n,
@@ -275,7 +320,7 @@ const char *names_programs_find(struct cli *cli, const struct code_names *n,
 	struct names_program *p;
 	size_t i;
 
-	for (i = 0; (p = candidate(n, file, i)) != NULL; i++) {
+	for (i = 0; (p = candidate(cli, n, file, i)) != NULL; i++) {
 		const char *name = NULL;
 		u64 address;
 
@@ -302,11 +347,11 @@ struct vmpt_lines *names_programs_lines(struct cli *cli, const struct code_names
 	struct names_program *p;
 	size_t i;
 
-	for (i = 0; (p = candidate(n, file, i)) != NULL; i++) {
+	for (i = 0; (p = candidate(cli, n, file, i)) != NULL; i++) {
 		if (address && !p->read)
 			read_program(cli, p);
 		if (!p->debug.tried)
-			p->debug.lines = names_lines_read(n, p->path);
+			p->debug.lines = names_lines_read(n, path_of(p));
 		p->debug.tried = true;
 		if (p->debug.lines && (!address || address_of(p, file->offset, address)) && !nth--)
 			return p->debug.lines;
@@ -322,6 +367,7 @@ static void drop(const struct code_names *n, struct names_program *p)
 	if (p->debug.lines)
 		n->ops->close(p->debug.lines);
 	free(p->path);
+	free(p->fetched);
 }
 
 int names_programs_here(struct cli *cli, struct code_names *n)

@@ -5,6 +5,7 @@ are compiled here, against nm, addr2line and c++filt.
 
 	test-symbols.py VMPT CC lines|no-lines [TEST]
 """
+import http.server
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 
 VMPT, CC, LINES = os.path.abspath(sys.argv[1]), sys.argv[2].split(), sys.argv[3] == "lines"
 ONE_NS = (0, 1, 0)  # shift, multiplier, zero: a tick is a nanosecond
@@ -337,6 +339,64 @@ def test_demangling():
 						     "bin:" + os.environ["PATH"]})
 		expect(1, done.stderr.count("c++filt (binutils) is missing or gave no answer"))
 		assert NAMES[0] in done.stdout
+
+
+class Server:
+	"""A debuginfod that has the files of a folder, by their build ids."""
+
+	def __init__(self, files):
+		asked = self.asked = []
+
+		class Handler(http.server.BaseHTTPRequestHandler):
+			def do_GET(self):
+				asked.append(self.path)
+				body = files.get(self.path)
+				self.send_response(200 if body else 404)
+				self.send_header("Content-Length", str(len(body or b"")))
+				self.end_headers()
+				self.wfile.write(body or b"")
+
+			def log_message(self, *args):
+				pass
+
+		self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+		threading.Thread(target=self.server.serve_forever, daemon=True).start()
+		self.env = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{self.server.server_port}/",
+			    "DEBUGINFOD_CACHE_PATH": os.path.abspath("cache"),
+			    "no_proxy": "127.0.0.1"}
+
+
+def test_debuginfod():
+	"""Asked only with --debuginfod; what has another build id is not used."""
+	s = compile_to("fn")
+	with open("fn", "rb") as full:
+		path, body = f"/buildid/{build_id('fn').hex()}/debuginfo", full.read()
+	compile_to("other", C.replace("55", "66"))
+	with open("other", "rb") as full:
+		other = full.read()
+	run("strip", "fn")
+	p, trace = host_trace("fn", s)
+	p.build_id(f"{os.getcwd()}/fn", build_id("fn"))
+	p.write("perf.data", trace)
+	args = ["--code=fn", "perf.data", *["--lines"] * LINES]
+	server = Server({path: body})
+	first = lambda *more, **env: insn(*args, *more, **env)[0]
+	assert "function" not in first(env=server.env)
+	expect([], server.asked)
+	done = run(VMPT, "insn", "--debuginfod", *args, check=False, env={"DEBUGINFOD_URLS": ""})
+	expect(2, done.returncode)
+	assert "DEBUGINFOD_URLS is not set" in done.stderr
+	done = run(VMPT, "insn", "--debuginfod", *args, check=False, env=server.env)
+	if "is not installed" in done.stderr:
+		return
+	row = first("--debuginfod", env=server.env)
+	expect("first", row["function"])
+	expect(2 if LINES else None, row.get("line"))
+	expect([path], server.asked)
+	bad = Server({path: other})
+	bad.env["DEBUGINFOD_CACHE_PATH"] += "2"
+	done = run(VMPT, "insn", "--debuginfod", *args, env=bad.env)
+	assert "has another: it is not used" in done.stderr and "fn:first" not in done.stdout
 
 
 # ---- code made at run time ----
