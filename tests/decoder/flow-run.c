@@ -142,7 +142,7 @@ void flow_run(struct flow_run *run, const struct vmpt_stream *stream, struct vmp
 		ck_assert_uint_le(at, batch.offset);
 		ck_assert_uint_le(batch.offset, batch.end);
 		at = batch.offset;
-		flow_times_check(&times, &batch);
+		flow_times_check(&times, &batch, true);
 		add_batch(run, flow, &batch, true);
 	}
 	free(times.at);
@@ -214,14 +214,17 @@ void flow_times(struct flow_times *times, const struct vmpt_stream *stream)
 	vmpt_decoder_close(decoder);
 }
 
-void flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch)
+size_t flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch,
+			bool whole)
 {
 	size_t n = vmpt_search(i, 0, times->count, times->at[i] <= batch->offset);
 
-	if (batch->kind == VMPT_FLOW_BLOCKS && n < times->count && times->at[n] < batch->end)
+	if (whole && batch->kind == VMPT_FLOW_BLOCKS && n < times->count &&
+	    times->at[n] < batch->end)
 		ck_abort_msg("a packet of time at %#llx in the batch of %#llx to %#llx",
 			     (unsigned long long)times->at[n], (unsigned long long)batch->offset,
 			     (unsigned long long)batch->end);
+	return n;
 }
 
 /* ---- real traces ---- */

@@ -48,8 +48,9 @@ struct flow_times {
 	size_t count;
 };
 void flow_times(struct flow_times *times, const struct vmpt_stream *stream);
-/* With .times: none of them is in @batch, but at its begin. */
-void flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch);
+/* How many are at or before the begin of @batch. With .times none is after that and in it. */
+size_t flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch,
+			bool whole);
 
 /* A real trace with its image, or false after test_skip(). */
 struct flow_real {
