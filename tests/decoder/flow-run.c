@@ -56,7 +56,8 @@ static void add_mark(struct flow_run *run, struct vmpt_flow *flow,
 		ck_abort_msg("out of memory");
 	vmpt_flow_space(flow, batch->space, &space, NULL);
 	run->marks[run->mark_count++] =
-		(struct flow_mark){ batch->offset, batch->ip, space.cr3, run->count, batch->kind };
+		(struct flow_mark){ batch->offset, batch->ip,	space.cr3,
+				    run->count,	   batch->kind, batch->off };
 }
 
 static void add_batch(struct flow_run *run, struct vmpt_flow *flow,
@@ -187,7 +188,8 @@ void flow_run_same(const struct flow_run *a, const struct flow_run *b, const cha
 		const struct flow_mark *x = &a->marks[i], *y = &b->marks[i];
 
 		if (x->offset != y->offset || x->ip != y->ip || x->cr3 != y->cr3 ||
-		    x->kind != y->kind || (a->count && b->count && x->at != y->at))
+		    x->kind != y->kind || x->off != y->off ||
+		    (a->count && b->count && x->at != y->at))
 			ck_abort_msg("%s: mark %zu differs", what, i);
 	}
 	if (a->mark_count && b->mark_count)

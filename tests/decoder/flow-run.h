@@ -20,11 +20,12 @@ struct flow_run {
 		u8 reason;
 	} * gaps;
 	size_t gap_count;
-	/* With .events, in order */
+	/* With .events and .switches, in order */
 	struct flow_mark {
 		u64 offset, ip, cr3;
 		size_t at; /* how many instructions were executed before it; with .blocks */
 		u8 kind;   /* enum vmpt_flow_kind */
+		bool off;
 	} * marks;
 	size_t mark_count;
 	/* Counts of blocks, as one number: the sum over them of a hash of address space, IP and
