@@ -330,14 +330,14 @@ START_TEST(owners_in_doubt)
 	};
 	static struct notation n;
 	struct test_rng rng = { (u64)_i + 1 };
-	char text[4096] = "psb exec:64 pip:2000:nr vmcs:a000 fup:8000 psbend pgd:- pad*4500 ";
+	char text[4096] = "psb exec:64 pip:2000:nr vmcs:a000 fup:8000 psbend pgd:- pad*4200 ";
 	size_t used = _i % 2 ? strlen(text) : 0;
 	unsigned int i;
 
 	for (i = 0; i < 60; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
 					 words[test_random(&rng) % VMPT_ARRAY_SIZE(words)],
-					 i % 20 == (u32)_i % 20 ? "pad*4500 " : "");
+					 i % 30 == (u32)_i % 30 ? "pad*4200 " : "");
 	notation_read(&n, text);
 	compare(&n.stream, NULL, (size_t)_i % VMPT_ARRAY_SIZE(ways), 1, false);
 }
