@@ -31,7 +31,7 @@ static void take_options(struct vmpt_calls *e, const struct vmpt_calls_options *
 	e->flow.trace = &e->trace;
 	e->flow.blocks = e->flow.events = true;
 	e->flow.times = e->clocks != NULL;
-	e->flow.by_packet = e->flow.hash = false;
+	e->flow.by_packet = e->flow.hash = e->flow.switches = false;
 	e->counting = true;
 }
 
