@@ -88,6 +88,8 @@ int insn_code_names(struct cli *cli)
 	size_t i;
 
 	if (!code)
+		code = code_names_by_code(cli, &d->code_names, d->code.code);
+	if (!code)
 		code = code_names_add_host(cli, &d->code_names, d->clocks.clocks);
 	if (!code && d->lines)
 		code = names_lines_open(cli, &d->code_names);

@@ -284,6 +284,7 @@ static void enter_names(struct walk *w, const struct vmpt_space *s)
 		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
 		vm = NULL;
 	code_names_space(&d->code_names, vm, !s->no_cr3, s->cr3, &w->names);
+	code_names_in(&w->names, s);
 	set_process(w);
 }
 

@@ -160,6 +160,7 @@ static int place_of(struct cli *cli, const struct code_names *n, const struct na
 {
 	const struct vmpt_guest_kernel *k = space->guest ? &space->guest->kernel : NULL;
 	struct names_file file = { 0 };
+	size_t program;
 
 	if (i < n->debugs)
 		return in_given(cli, n, space, i, ip, p) ? 1 : -1;
@@ -170,8 +171,11 @@ static int place_of(struct cli *cli, const struct code_names *n, const struct na
 		file.build_id_size = k->build_id_size;
 		p->lines = names_programs_lines(cli, n, &file, i, NULL);
 		p->address = ip - k->offset;
-	} else if (!(ip >> 63) && names_file_at(n, space, ip, &file)) {
+	} else if (!(ip >> 63) && names_file_at(n, space, ip, &file) &&
+		   (file.build_id || file.here)) {
 		p->lines = names_programs_lines(cli, n, &file, i, &p->address);
+	} else if (names_match_find(cli, n, space, ip, &program, &p->address)) {
+		p->lines = names_program_lines(n, program, i);
 	} else {
 		return 0;
 	}

@@ -47,6 +47,7 @@ void code_names_close(struct code_names *n)
 	free(n->guest);
 	elf_symbols_free(&n->symbols);
 	names_lines_close(n);
+	names_match_free(n);
 	names_programs_free(n);
 	names_jit_free(n);
 	names_demangler_free(n);
@@ -58,7 +59,7 @@ void code_names_close(struct code_names *n)
 
 bool code_names_any(const struct code_names *n)
 {
-	return n->guests || n->symbols.count || n->jits || n->host_kernel.processes ||
+	return n->guests || n->symbols.count || n->jits || n->match || n->host_kernel.processes ||
 	       n->host_kernel.symbols;
 }
 
@@ -238,16 +239,45 @@ static bool find_program(struct cli *cli, const struct code_names *n,
 	return true;
 }
 
+/* By the code itself, if no build id says whose it is. */
+static bool find_code(struct cli *cli, const struct code_names *n, const struct names_space *space,
+		      u64 ip, struct names_found *found)
+{
+	struct names_file f = { 0 };
+	u64 address;
+	size_t i;
+
+	if ((!(ip >> 63) && names_file_at(n, space, ip, &f) && f.build_id) ||
+	    !names_match_find(cli, n, space, ip, &i, &address))
+		return false;
+	found->module = f.path && names_is_path(f.path) ? f.path : names_program_path(n, i);
+	found->offset = address;
+	found->name = names_program_symbol(cli, n, i, address, &found->offset);
+	return true;
+}
+
 static bool find(struct cli *cli, const struct code_names *n, const struct names_space *space,
 		 u64 ip, struct names_found *found)
 {
+	struct names_found by_code;
+
 	if (find_given(n, space, ip, found))
 		return true;
-	if (!(ip >> 63))
-		return find_program(cli, n, space, ip, found);
+	if (!(ip >> 63)) {
+		const bool file = find_program(cli, n, space, ip, found);
+
+		if (found->name || !find_code(cli, n, space, ip, &by_code))
+			return file;
+		found->name = by_code.name;
+		found->module = by_code.module;
+		found->offset = by_code.offset;
+		return true;
+	}
 	if (space->host)
 		return names_host_find(n, space, ip, found);
-	return space->guest && find_kernel(space, ip, found);
+	if (space->guest)
+		return find_kernel(space, ip, found);
+	return find_code(cli, n, space, ip, found);
 }
 
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,

@@ -42,6 +42,7 @@ struct code_names {
 	size_t guests;
 	struct names_program *program; /* of the folders, by build id */
 	size_t programs;
+	struct names_match *match; /* programs by their code; NULL: not wanted */
 	struct names_paths *paths; /* programs of this machine, by their paths */
 	struct names_jit *jit;	   /* code that compilers made at run time */
 	size_t jits;
@@ -67,6 +68,8 @@ struct names_space {
 	const struct vmpt_host_process *process;
 	u64 kernel_text; /* where the host's kernel has _text; 0: not known */
 	u64 tsc;	 /* when; ~0: not known */
+	bool known;	 /* .in is: code_names_in() */
+	struct vmpt_space in;
 };
 
 struct names_found {
@@ -115,6 +118,14 @@ void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, 
  */
 bool code_names_at(const struct code_names *n, struct names_space *space,
 		   const struct vmpt_stream *stream, u64 tsc);
+/*
+ * Find programs whose build ids are not known by their code, too, of which @code has what was
+ * traced; it must outlive @n. Only spaces that code_names_in() was called for. After
+ * code_names_open().
+ */
+int code_names_by_code(struct cli *cli, struct code_names *n, struct vmpt_code *code);
+/* Say which address space of the trace @space is; after code_names_space(). */
+void code_names_in(struct names_space *space, const struct vmpt_space *in);
 /* The function at @ip; false: not even the file is known. */
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
 		     u64 ip, struct names_found *found);
@@ -230,6 +241,23 @@ void names_programs_free(struct code_names *n);
 bool names_other_id(struct cli *cli, const struct code_given *given, const u8 *id, size_t size,
 		    char has[2 * 64 + 1]);
 void names_hex(const u8 *bytes, size_t size, char text[2 * 64 + 1]);
+
+/* The path of program number @i of the folders. */
+char *names_program_path(const struct code_names *n, size_t i);
+/* Whether two of them are the same by their build ids. */
+bool names_programs_same(const struct code_names *n, size_t a, size_t b);
+/* The function at @address of program number @i, or of one that is the same. */
+const char *names_program_symbol(struct cli *cli, const struct code_names *n, size_t i, u64 address,
+				 u64 *into);
+/* Lines of number @nth of those that are the same as number @i; NULL: no more. */
+struct vmpt_lines *names_program_lines(const struct code_names *n, size_t i, size_t nth);
+
+/* ---- match.c ---- */
+
+/* Which program of the folders has the code at @ip, and @ip's address in it. */
+bool names_match_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
+		      u64 ip, size_t *program, u64 *address);
+void names_match_free(struct code_names *n);
 
 /* ---- jit.c ---- */
 

@@ -98,10 +98,12 @@ static int add_file(struct cli *cli, struct code_names *n, const char *path)
 {
 	struct names_program *p;
 	u8 id[64];
-	size_t size = id_of_file(path, id);
+	size_t size;
 
-	if (!size || n->programs == PROGRAMS_MAX)
+	/* Those without a build id may be found by their code. */
+	if (!is_regular_elf(path) || n->programs == PROGRAMS_MAX)
 		return CLI_OK;
+	size = id_of_file(path, id);
 	if (vmpt_grow(&n->program, n->programs))
 		return cli_no_memory(cli);
 	p = &n->program[n->programs];
@@ -354,6 +356,59 @@ struct vmpt_lines *names_programs_lines(struct cli *cli, const struct code_names
 			p->debug.lines = names_lines_read(n, path_of(p));
 		p->debug.tried = true;
 		if (p->debug.lines && (!address || address_of(p, file->offset, address)) && !nth--)
+			return p->debug.lines;
+	}
+	return NULL;
+}
+
+/* ---- by number ---- */
+
+char *names_program_path(const struct code_names *n, size_t i)
+{
+	return n->program[i].path;
+}
+
+bool names_programs_same(const struct code_names *n, size_t a, size_t b)
+{
+	return a == b || (n->program[a].size && is_of(n, b, n->program[a].id, n->program[a].size));
+}
+
+/* Number @nth of those that are the same as @i: itself, if it has no build id. */
+static struct names_program *same_as(const struct code_names *n, size_t i, size_t nth)
+{
+	const struct names_program *p = &n->program[i];
+	size_t k = p->size ? first_of(n, p->id, p->size) + nth : i;
+
+	if (!p->size)
+		return nth ? NULL : &n->program[i];
+	return is_of(n, k, p->id, p->size) ? &n->program[k] : NULL;
+}
+
+const char *names_program_symbol(struct cli *cli, const struct code_names *n, size_t i, u64 address,
+				 u64 *into)
+{
+	struct names_program *p;
+	const char *name = NULL;
+	size_t nth;
+
+	for (nth = 0; !name && (p = same_as(n, i, nth)) != NULL; nth++) {
+		if (!p->read)
+			read_program(cli, p);
+		name = elf_symbols_find(&p->symbols, 0, address, into);
+	}
+	return name;
+}
+
+struct vmpt_lines *names_program_lines(const struct code_names *n, size_t i, size_t nth)
+{
+	struct names_program *p;
+	size_t k;
+
+	for (k = 0; (p = same_as(n, i, k)) != NULL; k++) {
+		if (!p->debug.tried)
+			p->debug.lines = names_lines_read(n, p->path);
+		p->debug.tried = true;
+		if (p->debug.lines && !nth--)
 			return p->debug.lines;
 	}
 	return NULL;

@@ -341,6 +341,52 @@ def test_demangling():
 		assert NAMES[0] in done.stdout
 
 
+def bodies(count, add):
+	"""Functions that differ, of a page or more."""
+	return "".join(f"int f{i}(int x) {{ x += {i * 7919 + add}; x ^= {i * 104729 % 65521}; "
+		       f"return x * {i + 3}; }}\n" for i in range(count)) + "int main(void) { return 0; }\n"
+
+
+def test_code():
+	"""Programs without build ids by the code that was traced, wherever it is."""
+	plain = ("-Wl,--build-id=none", "-fPIE", "-pie")
+	os.mkdir("folder")
+	s = compile_to("folder/some", bodies(400, 0), *plain)
+	compile_to("folder/other", bodies(400, 1), *plain)
+	offset, start, size = segment("folder/some")
+	with open("folder/some", "rb") as full:
+		full.seek(offset)
+		code = full.read(size)
+	base = 0x555555554000
+	with open("code", "wb") as out:
+		out.write(code)
+	names = ["f3", "f200", "f399"]
+	with open("x.pt", "wb") as out:
+		out.write(psb(0x1000) + calls([base + s[n] for n in names]))
+	args = (f"--code=code@{base + start:#x}", "x.pt", *["--lines"] * LINES)
+	rows = insn("--symbols=folder", *args)
+	expect([f"some:{n}" for n in names], named(rows))
+	if LINES:
+		said = run("addr2line", "-e", "folder/some", *(f"{int(r['ip'], 16) - base:#x}" for r in rows))
+		expect(said.stdout.split(), [f"{r['file']}:{r['line']}" for r in rows])
+	# Two that have it: which of them is not known. The same with symbols and without is no other.
+	run("cp", "folder/some", "folder/copy")
+	expect([None], named(insn("--symbols=folder", *args)))
+	os.remove("folder/copy")
+	run("strip", "-o", "folder/stripped", "folder/some")
+	expect([None], named(insn("--symbols=folder", *args)))
+	compile_to("folder/some", bodies(400, 0), "-fPIE", "-pie", "-Wl,--build-id=sha1")
+	run("strip", "-o", "folder/stripped", "folder/some")
+	expect([f"some:{n}" for n in names], [x.replace("stripped", "some") for x in
+					      named(insn("--symbols=folder", *args))])
+	# One byte of the page is another.
+	with open("code", "r+b") as out:
+		out.seek(s["f200"] - start + 2)
+		out.write(b"\x06")
+	expect([None], [x for x in named(insn("--symbols=folder", *args))
+			if x is None or "f200" in x])
+
+
 class Server:
 	"""A debuginfod that has the files of a folder, by their build ids."""
 
