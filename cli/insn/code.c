@@ -90,7 +90,8 @@ int insn_code_names(struct cli *cli)
 	if (!code)
 		code = code_names_by_code(cli, &d->code_names, d->code.code);
 	if (!code)
-		code = code_names_add_host(cli, &d->code_names, d->clocks.clocks);
+		/* Little is wanted: the trace is not read whole before. */
+		code = code_names_add_host(cli, &d->code_names, d->head ? NULL : d->clocks.clocks);
 	if (!code && d->lines)
 		code = names_lines_open(cli, &d->code_names);
 	for (i = 0; i < d->code.count && !code; i++)
