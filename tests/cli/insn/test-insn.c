@@ -283,7 +283,7 @@ START_TEST(documented_output)
 			      "%s prints:\n%s", command, shown);
 		at--;
 	}
-	ck_assert_uint_eq(commands, 4);
+	ck_assert_uint_eq(commands, 6);
 	free(doc);
 }
 END_TEST
