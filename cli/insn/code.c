@@ -87,6 +87,12 @@ int insn_code_names(struct cli *cli)
 	int code = code_names_open(cli, &d->symbols, &d->code_names);
 	size_t i;
 
+	if (!code)
+		code = code_names_by_code(cli, &d->code_names, d->code.code);
+	if (!code)
+		code = code_names_add_host(cli, &d->code_names, d->clocks.clocks);
+	if (!code && d->lines)
+		code = names_lines_open(cli, &d->code_names);
 	for (i = 0; i < d->code.count && !code; i++)
 		if (d->code.image[i].used)
 			code = code_names_add_image(cli, &d->code_names, d->code.image[i].given,

@@ -43,7 +43,7 @@ struct insn_gap {
 struct insn {
 	/* Options */
 	struct cli_strings source, symbols;
-	bool count, hash, branches, calls;
+	bool count, hash, branches, calls, lines;
 	u8 paging; /* enum vmpt_paging */
 	u64 head;
 	const char *around;

@@ -9,6 +9,7 @@
 #define TIME_WIDTH    22
 #define PROCESS_WIDTH 20
 #define SYMBOL_WIDTH  32
+#define LINE_WIDTH    24
 #define TEXT_WIDTH    40
 #define HEX_SHOWN     8 /* bytes in the column */
 
@@ -21,6 +22,7 @@ struct insn_rows {
 	struct vmpt_space in;
 	char who[CLI_WHO];
 	struct names_space names;
+	struct names_line line; /* the last one; .line 0: there is none */
 	char process[CLI_WHO + 16];
 	u32 other_space; /* the same for targets elsewhere */
 	struct names_space other;
@@ -52,6 +54,20 @@ static void find_names(const struct insn *d, const struct vmpt_space *s, struct 
 		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
 		vm = NULL;
 	code_names_space(&d->code_names, vm, !s->no_cr3, s->cr3, names);
+	code_names_in(names, s);
+}
+
+static void set_process(struct insn_rows *r)
+{
+	const struct vmpt_guest_task *t = r->names.task;
+	char comm[CLI_WHO];
+
+	r->line.line = 0;
+	*r->process = '\0';
+	if (!t)
+		return;
+	cli_safe_name(t->comm, comm);
+	snprintf(r->process, sizeof(r->process), "%u %s", t->tgid, comm);
 }
 
 static void set_mode(struct insn_rows *r, u8 exec)
@@ -75,7 +91,6 @@ static void set_mode(struct insn_rows *r, u8 exec)
 static void enter_space(struct insn_rows *r, u32 space)
 {
 	const struct insn *d = r->cli->data;
-	char comm[CLI_WHO];
 
 	if (r->space == space || space == NONE)
 		return;
@@ -87,10 +102,7 @@ static void enter_space(struct insn_rows *r, u32 space)
 	if (!code_names_any(&d->code_names))
 		return;
 	find_names(d, &r->in, &r->names);
-	if (!r->names.task)
-		return;
-	cli_safe_name(r->names.task->comm, comm);
-	snprintf(r->process, sizeof(r->process), "%u %s", r->names.task->tgid, comm);
+	set_process(r);
 }
 
 /* Names where the branch of the part went. */
@@ -106,6 +118,19 @@ static const struct names_space *names_there(struct insn_rows *r)
 		find_names(r->cli->data, &space, &r->other);
 	}
 	return &r->other;
+}
+
+/* The source line of @ip; NULL: it has none. */
+static const struct names_line *line_of(struct insn_rows *r, u64 ip)
+{
+	const struct insn *d = r->cli->data;
+
+	if (!d->lines)
+		return NULL;
+	if ((!r->line.line || ip < r->line.start || ip >= r->line.end) &&
+	    !names_lines_find(r->cli, &d->code_names, &r->names, ip, &r->line))
+		r->line.line = 0;
+	return r->line.line ? &r->line : NULL;
 }
 
 /* ---- JSON: an object a line ---- */
@@ -126,9 +151,10 @@ static void json_function(const struct insn_rows *r, json_t *o, const struct nam
 	cli_json_hex(r->cli, o, key[2], f.offset);
 }
 
-static json_t *json_head(const struct insn_rows *r, u64 ip)
+static json_t *json_head(struct insn_rows *r, u64 ip)
 {
 	static const char *const key[] = { "module", "function", "function_offset" };
+	const struct names_line *line = line_of(r, ip);
 	const struct insn *d = r->cli->data;
 	json_t *o = json_object();
 
@@ -139,6 +165,10 @@ static json_t *json_head(const struct insn_rows *r, u64 ip)
 	else if (d->timed)
 		cli_json_hex(r->cli, o, "host_tsc", r->part->tsc);
 	cli_json_hex(r->cli, o, "ip", ip);
+	if (line) {
+		cli_json_string(r->cli, o, "file", line->file);
+		cli_json_number(r->cli, o, "line", line->line);
+	}
 	if (!code_names_any(&d->code_names))
 		return o;
 	if (r->names.task) {
@@ -149,7 +179,7 @@ static json_t *json_head(const struct insn_rows *r, u64 ip)
 	return o;
 }
 
-static void json_gap(const struct insn_rows *r)
+static void json_gap(struct insn_rows *r)
 {
 	json_t *o = json_head(r, r->part->ip);
 
@@ -208,7 +238,22 @@ static void symbol_text(const struct insn_rows *r, const struct names_space *nam
 		 f.name ? f.name : "", (unsigned long long)f.offset);
 }
 
-static void print_head(const struct insn_rows *r, u64 ip)
+/* "main.c:12" */
+static void print_line(struct insn_rows *r, u64 ip)
+{
+	const struct names_line *line = line_of(r, ip);
+	char text[CLI_WHO + 16] = "", file[CLI_WHO];
+
+	if (line) {
+		const char *base = strrchr(line->file, '/');
+
+		cli_safe_name(base ? base + 1 : line->file, file);
+		snprintf(text, sizeof(text), "%s:%u", file, line->line);
+	}
+	printf("%-*s  ", LINE_WIDTH, text);
+}
+
+static void print_head(struct insn_rows *r, u64 ip)
 {
 	const struct insn *d = r->cli->data;
 	char when[CLI_WHEN] = "–", text[2 * CLI_WHO];
@@ -218,10 +263,12 @@ static void print_head(const struct insn_rows *r, u64 ip)
 	if (d->timed)
 		printf("%-*s  ", TIME_WIDTH, when);
 	printf("%-12s  %16llx  ", r->who, (unsigned long long)ip);
-	if (!code_names_any(&d->code_names))
-		return;
-	symbol_text(r, &r->names, ip, text);
-	printf("%-*s  %-*s  ", PROCESS_WIDTH, r->process, SYMBOL_WIDTH, text);
+	if (code_names_any(&d->code_names)) {
+		symbol_text(r, &r->names, ip, text);
+		printf("%-*s  %-*s  ", PROCESS_WIDTH, r->process, SYMBOL_WIDTH, text);
+	}
+	if (d->lines)
+		print_line(r, ip);
 }
 
 void insn_rows_title(const struct cli *cli)
@@ -234,6 +281,8 @@ void insn_rows_title(const struct cli *cli)
 	printf("%-12s  %16s  ", "VM", "IP");
 	if (code_names_any(&d->code_names))
 		printf("%-*s  %-*s  ", PROCESS_WIDTH, "PROCESS", SYMBOL_WIDTH, "FUNCTION");
+	if (d->lines)
+		printf("%-*s  ", LINE_WIDTH, "LINE");
 	if (!insn_only_branches(d))
 		printf("%-*s  INSTRUCTION\n", 2 * HEX_SHOWN, "BYTES");
 	else
@@ -283,7 +332,7 @@ static void print_instruction(struct insn_rows *r, const struct shown *s)
 	print_went(r);
 }
 
-static void print_gap(const struct insn_rows *r)
+static void print_gap(struct insn_rows *r)
 {
 	if (r->cli->json) {
 		json_gap(r);
@@ -332,8 +381,12 @@ static int print_block(struct insn_rows *r, u32 first, u32 end)
 
 int insn_rows_print(struct insn_rows *r, const struct insn_part *part, u32 first, u32 rows)
 {
+	const struct insn *d = r->cli->data;
+
 	r->part = part;
 	enter_space(r, part->space);
+	if (code_names_at(&d->code_names, &r->names, r->cli->stream[r->stream], part->tsc))
+		set_process(r);
 	if (part->gap) {
 		print_gap(r);
 		return 0;
