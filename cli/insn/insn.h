@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* vmpt insn: what was executed: counted by address space (count.c), or listed (list.c). */
+/* vmpt insn: what was executed: counted by address space (count.c), or listed (list.c, rows.c). */
 #ifndef VMPT_CLI_INSN_H
 #define VMPT_CLI_INSN_H
 
@@ -43,9 +43,10 @@ struct insn_gap {
 struct insn {
 	/* Options */
 	struct cli_strings source, symbols;
-	bool count, hash, lines;
+	bool count, hash, branches, calls, lines;
 	u8 paging; /* enum vmpt_paging */
 	u64 head;
+	const char *around;
 
 	struct insn_code code;
 	struct code_names code_names; /* when instructions are listed */
@@ -62,6 +63,9 @@ struct insn {
 		u64 hash;
 	} * stream, total;
 	struct insn_gap gap[VMPT_FLOW_REASONS];
+	/* Of --around: an offset, or a host TSC */
+	bool around_offset;
+	u64 place;
 	u64 listed; /* rows: instructions and gaps */
 	bool list;  /* instructions, not counts */
 };
@@ -105,6 +109,44 @@ void insn_json_space(struct cli *cli, json_t *o, const struct vmpt_space *space)
  * that the filters want. 0 or a negative error.
  */
 int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print);
+
+/* Rows before the place of --around, and after it. */
+#define INSN_AROUND 32
+
+/* ---- rows.c ---- */
+
+/* Part of the list. */
+struct insn_part {
+	u64 tsc;    /* VMPT_TIME_NONE: not known */
+	u64 offset; /* of the packet */
+	u64 ip;	    /* of the block, or the gap */
+	u32 space;  /* its index; ~0: a gap without one */
+	bool gap;
+	u8 reason;   /* GAP: enum vmpt_flow_reason */
+	bool branch; /* only the last instruction of these is listed */
+	/* Instructions of a block */
+	u32 block, count;
+	u8 end; /* enum vmpt_flow_end */
+	/* A branch's */
+	bool went;							 /* it is known where */
+	enum { INSN_TAKEN_NOT_KNOWN, INSN_TAKEN, INSN_NOT_TAKEN } taken; /* a conditional one */
+	u64 to;
+	u32 to_space;
+};
+
+struct insn_rows;
+
+/* NULL: no memory. */
+struct insn_rows *insn_rows_open(struct cli *cli, size_t stream, struct vmpt_flow *flow);
+void insn_rows_close(struct insn_rows *r);
+void insn_rows_title(const struct cli *cli);
+/* Print @rows rows of @part from the one with the number @first on. 0 or a negative error. */
+int insn_rows_print(struct insn_rows *r, const struct insn_part *part, u32 first, u32 rows);
+/* Whether rows are branches, with where they went. */
+static inline bool insn_only_branches(const struct insn *d)
+{
+	return d->branches || d->calls;
+}
 
 /* In the order of enum vmpt_flow_reason: words for people, and for JSON. */
 extern const char *const insn_reason_text[VMPT_FLOW_REASONS];

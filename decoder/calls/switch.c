@@ -95,8 +95,8 @@ struct look {
 	} frame[LOOK_DEPTH];
 	u32 depth;
 	u8 how;
-	u64 from;
-	bool exited; /* to a program */
+	u64 from, function; /* of the block before */
+	bool exited;	    /* to a program */
 	bool done;
 };
 
@@ -225,7 +225,7 @@ static void look_back(struct look *l, const struct code *to, bool entry)
 }
 
 /* The flow comes to @to, as l->how says. */
-static void look_at(struct look *l, const struct code *to, bool away)
+static void look_at(struct look *l, const struct code *to)
 {
 	const u8 how = l->how;
 
@@ -238,7 +238,7 @@ static void look_at(struct look *l, const struct code *to, bool away)
 		look_push(l, l->from, false);
 	else if (how == HOW_ENTRY && to->ip != l->from)
 		look_push(l, l->from, true);
-	else if (how == HOW_EVENT && to->ip != l->from && !away)
+	else if (how == HOW_EVENT && is_handler(to, l->from, l->function))
 		look_push(l, l->from, true);
 	else if (how == HOW_RET)
 		look_back(l, to, false);
@@ -253,10 +253,10 @@ static bool ours(const struct look *l, const struct context *c, u32 space)
 
 /* Blocks of part @p from number @from on. */
 static void look_part(struct look *l, struct feed *f, const struct context *c, size_t part,
-		      u32 from, bool *away)
+		      u32 from)
 {
 	const struct part p = f->part[part];
-	const struct code *code;
+	struct code to;
 	u32 i;
 
 	if (p.kind == VMPT_FLOW_GAP) {
@@ -264,33 +264,33 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		return;
 	}
 	if (p.kind == VMPT_FLOW_EVENT) {
-		struct code at;
 		u32 space = vmpt_calls_space_of(l->e, f, p.space);
 
 		if (!ours(l, c, space))
 			return;
-		vmpt_calls_code_at(l->e, space, p.ip, &at);
+		vmpt_calls_code_at(l->e, space, p.ip, &to);
 		if (l->how)
-			look_at(l, &at, *away);
+			look_at(l, &to);
 		l->how = HOW_EVENT;
 		l->from = p.ip;
-		*away = false;
 		return;
 	}
-	for (i = from; p.kind == VMPT_FLOW_BLOCKS && i < p.count && !l->done; i++) {
-		code = vmpt_calls_code(l->e, f, f->ids[p.first + i]);
-		if (!code)
+	if (p.kind != VMPT_FLOW_BLOCKS || vmpt_calls_blocks(l->e, f))
+		return;
+	for (i = from; i < p.count && !l->done; i++) {
+		const u32 id = f->ids[p.first + i];
+
+		if (!f->block[id].zone && vmpt_calls_new_block(l->e, f, id))
 			return;
-		if (!ours(l, c, code->space)) {
-			*away = true;
+		to = code_of(l->e, f, id);
+		if (!ours(l, c, to.space))
 			continue;
-		}
-		if (l->how && !l->done)
-			look_at(l, code, *away);
-		*away = false;
-		if (i + 1 < p.count || p.last == code->insns) {
-			l->how = vmpt_calls_how[code->branch];
-			l->from = code->next;
+		if (l->how)
+			look_at(l, &to);
+		l->function = to.function;
+		if (i + 1 < p.count || p.last == f->block[id].insns) {
+			l->how = f->block[id].how;
+			l->from = f->place[id].next;
 		}
 	}
 }
@@ -298,14 +298,13 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 static int look_ahead(struct look *l, struct feed *f, const struct context *c, u32 at)
 {
 	size_t n = 0, blocks = 0;
-	bool away = false;
 	int ret = 1;
 
 	while (!l->done && !l->e->error && l->count && blocks < LOOK_BLOCKS) {
 		ret = vmpt_calls_feed_ahead(f, n);
 		if (ret <= 0)
 			break;
-		look_part(l, f, c, f->part_at + n, n ? 0 : at, &away);
+		look_part(l, f, c, f->part_at + n, n ? 0 : at);
 		blocks += f->part[f->part_at + n].count + 1;
 		n++;
 	}
