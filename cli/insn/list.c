@@ -17,12 +17,8 @@ struct walk {
 	size_t stream;
 	bool print;
 
-	struct vmpt_timed *timed; /* NULL: no times */
-	struct vmpt_timed_batch batch;
-	size_t item;
-	bool ended;
-	u64 tsc;    /* of the last packet at or before the batch; VMPT_TIME_NONE */
-	u64 offset; /* of the batch */
+	struct traced_time time; /* of the last packet at or before the batch */
+	u64 offset;		 /* of the batch */
 
 	u32 space; /* the row of which is .row, and which .in is */
 	struct vmpt_space in;
@@ -35,35 +31,11 @@ struct walk {
 	ZydisFormatter formatter;
 };
 
-/* ---- times ---- */
-
-/* The time of the packet at @offset, which never goes back. 0 or a negative error. */
-static int follow_time(struct walk *w, u64 offset)
-{
-	while (w->timed && !w->ended) {
-		const struct vmpt_batch *b = &w->batch.batch;
-		int ret;
-
-		if (w->item < b->count) {
-			if (b->base + b->items[w->item].offset > offset)
-				return 0;
-			w->tsc = w->batch.time[w->item++].tsc;
-			continue;
-		}
-		ret = vmpt_timed_next(w->timed, &w->batch);
-		if (ret < 0)
-			return ret;
-		w->ended = !ret;
-		w->item = 0;
-	}
-	return 0;
-}
-
 static bool time_wanted(const struct walk *w)
 {
 	const struct cli_filter *f = cli_filter(w->cli);
 
-	return (!f->from && !f->to) || cli_filter_time(w->cli, w->tsc);
+	return (!f->from && !f->to) || cli_filter_time(w->cli, w->time.tsc);
 }
 
 /* ---- JSON: an object a line ---- */
@@ -95,10 +67,10 @@ static json_t *json_head(const struct walk *w, u64 offset, u64 ip)
 
 	cli_json_stream(w->cli, o, w->cli->stream[w->stream]);
 	cli_json_number(w->cli, o, "offset", offset);
-	if (d->t.timed && w->tsc == VMPT_TIME_NONE)
+	if (d->t.timed && w->time.tsc == VMPT_TIME_NONE)
 		cli_json_set(w->cli, o, "host_tsc", json_null());
 	else if (d->t.timed)
-		cli_json_hex(w->cli, o, "host_tsc", w->tsc);
+		cli_json_hex(w->cli, o, "host_tsc", w->time.tsc);
 	cli_json_hex(w->cli, o, "ip", ip);
 	if (code_names_any(&d->t.names))
 		json_names(w, o, ip);
@@ -143,8 +115,8 @@ static void print_head(const struct walk *w, u64 ip)
 	const struct insn *d = w->cli->data;
 	char when[CLI_WHEN] = "–";
 
-	if (w->tsc != VMPT_TIME_NONE)
-		cli_when_text(&d->t.when, w->tsc, when);
+	if (w->time.tsc != VMPT_TIME_NONE)
+		cli_when_text(&d->t.when, w->time.tsc, when);
 	if (d->t.timed)
 		printf("%-*s  ", TIME_WIDTH, when);
 	printf("%-12s  %16llx  ", w->who, (unsigned long long)ip);
@@ -338,29 +310,22 @@ static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 
 int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 {
-	struct vmpt_options options = cli_stream_options(cli, i);
 	struct insn *d = cli->data;
-	struct walk w = {
-		.cli = cli, .flow = flow, .stream = i, .print = print, .tsc = VMPT_TIME_NONE
-	};
+	struct walk w = { .cli = cli, .flow = flow, .stream = i, .print = print };
 	struct vmpt_flow_batch batch;
-	int ret = 0;
+	int ret = traced_time_open(cli, &d->t, i, &w.time);
 
-	options.progress = NULL;
-	options.threads = 1;
-	if (d->t.timed)
-		ret = vmpt_timed_open(&w.timed, d->t.clocks.clocks, i, &options);
 	if (print && !cli->json)
 		print_title(d);
 	while (!ret && (ret = vmpt_flow_next(flow, &batch)) > 0) {
 		w.offset = batch.offset;
-		ret = follow_time(&w, batch.offset);
+		ret = traced_time_to(&w.time, batch.offset);
 		if (ret || !time_wanted(&w))
 			continue;
 		ret = batch.kind == VMPT_FLOW_GAP ? take_gap(&w, &batch) : take_blocks(&w, &batch);
 		if (print && ((d->head && d->listed >= d->head) || cli_output_failed(cli)))
 			break;
 	}
-	vmpt_timed_close(w.timed);
+	traced_time_close(&w.time);
 	return ret;
 }

@@ -214,6 +214,44 @@ int traced_losses(struct cli *cli, size_t i)
 	return ret;
 }
 
+/* ---- times ---- */
+
+int traced_time_open(struct cli *cli, const struct traced *t, size_t i, struct traced_time *time)
+{
+	struct vmpt_options options = cli_stream_options(cli, i);
+
+	*time = (struct traced_time){ .tsc = VMPT_TIME_NONE };
+	options.progress = NULL;
+	options.threads = 1;
+	return t->timed ? vmpt_timed_open(&time->timed, t->clocks.clocks, i, &options) : 0;
+}
+
+int traced_time_to(struct traced_time *time, u64 offset)
+{
+	while (time->timed && !time->ended) {
+		const struct vmpt_batch *b = &time->batch.batch;
+		int ret;
+
+		if (time->item < b->count) {
+			if (b->base + b->items[time->item].offset > offset)
+				return 0;
+			time->tsc = time->batch.time[time->item++].tsc;
+			continue;
+		}
+		ret = vmpt_timed_next(time->timed, &time->batch);
+		if (ret < 0)
+			return ret;
+		time->ended = !ret;
+		time->item = 0;
+	}
+	return 0;
+}
+
+void traced_time_close(struct traced_time *time)
+{
+	vmpt_timed_close(time->timed);
+}
+
 /* ---- what does not fit ---- */
 
 /*

@@ -84,6 +84,22 @@ void traced_note_gap(struct traced *t, struct vmpt_flow *flow, const struct vmpt
 /* A stream with losses: how many bytes, and why, for the command's last line and exit code. 0 or a
  * negative error. */
 int traced_losses(struct cli *cli, size_t i);
+
+/* The time of each packet of a stream. */
+struct traced_time {
+	struct vmpt_timed *timed; /* NULL: no times */
+	struct vmpt_timed_batch batch;
+	size_t item;
+	bool ended;
+	u64 tsc; /* of the last packet; VMPT_TIME_NONE */
+};
+
+/* Open those of stream number @i: none if the trace has none. 0 or a negative error; close it. */
+int traced_time_open(struct cli *cli, const struct traced *t, size_t i, struct traced_time *time);
+/* .tsc becomes that of the packet at @offset, which never goes back. 0 or a negative error. */
+int traced_time_to(struct traced_time *time, u64 offset);
+void traced_time_close(struct traced_time *time);
+
 /* At the end: warn of images and code that do not fit the trace, of which @counts are the sum. */
 void traced_warn(struct cli *cli, const struct traced *t, const struct vmpt_flow_counts *counts);
 /* Whether the filters, times aside, want the instructions of @space; if so something fits them. */
