@@ -6,6 +6,7 @@
 
 static const struct cli_option options[] = {
 	TRACED_OPTIONS(struct insn, t.o),
+	CODE_LINES_OPTION(struct insn, t.o.lines),
 	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",
 	  CLI_AT(struct insn, count) },
 	{ "hash", 0, CLI_FLAG, NULL,

@@ -8,6 +8,7 @@
 #define TIME_WIDTH    22
 #define PROCESS_WIDTH 20
 #define SYMBOL_WIDTH  32
+#define LINE_WIDTH    24
 #define HEX_SHOWN     8 /* bytes in the column */
 
 /* One stream's walk. */
@@ -26,6 +27,7 @@ struct walk {
 	bool wanted;
 	char who[CLI_WHO];
 	struct names_space names;
+	struct names_line line; /* the last one; .line 0: there is none */
 	char process[CLI_WHO + 16];
 	ZydisDecoder decoder;
 	ZydisFormatter formatter;
@@ -38,18 +40,36 @@ static bool time_wanted(const struct walk *w)
 	return (!f->from && !f->to) || cli_filter_time(w->cli, w->time.tsc);
 }
 
+/* The source line of @ip; NULL: it has none. */
+static const struct names_line *line_of(struct walk *w, u64 ip)
+{
+	const struct insn *d = w->cli->data;
+
+	if (!d->t.o.lines)
+		return NULL;
+	if ((!w->line.line || ip < w->line.start || ip >= w->line.end) &&
+	    !names_lines_find(w->cli, &d->t.names, &w->names, ip, &w->line))
+		w->line.line = 0;
+	return w->line.line ? &w->line : NULL;
+}
+
 /* ---- JSON: an object a line ---- */
 
 /* The process, the function, and the module or mapped file that it is in, as far as known. */
-static void json_names(const struct walk *w, json_t *o, u64 ip)
+static void json_names(struct walk *w, json_t *o, u64 ip)
 {
 	const struct insn *d = w->cli->data;
+	const struct names_line *line = line_of(w, ip);
 	const struct vmpt_guest_task *t = w->names.task;
 	struct names_found f;
 
 	if (t) {
 		cli_json_number(w->cli, o, "tgid", t->tgid);
 		cli_json_string(w->cli, o, "comm", t->comm);
+	}
+	if (line) {
+		cli_json_string(w->cli, o, "file", line->file);
+		cli_json_number(w->cli, o, "line", line->line);
 	}
 	if (!code_names_find(w->cli, &d->t.names, &w->names, ip, &f))
 		return;
@@ -60,7 +80,7 @@ static void json_names(const struct walk *w, json_t *o, u64 ip)
 	cli_json_hex(w->cli, o, "function_offset", f.offset);
 }
 
-static json_t *json_head(const struct walk *w, u64 offset, u64 ip)
+static json_t *json_head(struct walk *w, u64 offset, u64 ip)
 {
 	const struct insn *d = w->cli->data;
 	json_t *o = json_object();
@@ -77,7 +97,7 @@ static json_t *json_head(const struct walk *w, u64 offset, u64 ip)
 	return o;
 }
 
-static void json_gap(const struct walk *w, const struct vmpt_flow_batch *b, bool space)
+static void json_gap(struct walk *w, const struct vmpt_flow_batch *b, bool space)
 {
 	const struct insn *d = w->cli->data;
 	json_t *o = json_head(w, b->offset, b->ip);
@@ -110,7 +130,22 @@ static void print_symbol(const struct walk *w, u64 ip)
 	printf("%-*s  %-*s  ", PROCESS_WIDTH, w->process, SYMBOL_WIDTH, text);
 }
 
-static void print_head(const struct walk *w, u64 ip)
+/* "main.c:12" */
+static void print_line(struct walk *w, u64 ip)
+{
+	const struct names_line *line = line_of(w, ip);
+	char text[CLI_WHO + 16] = "", file[CLI_WHO];
+
+	if (line) {
+		const char *base = strrchr(line->file, '/');
+
+		cli_safe_name(base ? base + 1 : line->file, file);
+		snprintf(text, sizeof(text), "%s:%u", file, line->line);
+	}
+	printf("%-*s  ", LINE_WIDTH, text);
+}
+
+static void print_head(struct walk *w, u64 ip)
 {
 	const struct insn *d = w->cli->data;
 	char when[CLI_WHEN] = "–";
@@ -122,6 +157,8 @@ static void print_head(const struct walk *w, u64 ip)
 	printf("%-12s  %16llx  ", w->who, (unsigned long long)ip);
 	if (code_names_any(&d->t.names))
 		print_symbol(w, ip);
+	if (d->t.o.lines)
+		print_line(w, ip);
 }
 
 static void print_title(const struct insn *d)
@@ -133,10 +170,12 @@ static void print_title(const struct insn *d)
 	printf("%-12s  %16s  ", "VM", "IP");
 	if (code_names_any(&d->t.names))
 		printf("%-*s  %-*s  ", PROCESS_WIDTH, "PROCESS", SYMBOL_WIDTH, "FUNCTION");
+	if (d->t.o.lines)
+		printf("%-*s  ", LINE_WIDTH, "LINE");
 	printf("%-*s  INSTRUCTION\n", 2 * HEX_SHOWN, "BYTES");
 }
 
-static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b, bool space)
+static void print_gap(struct walk *w, const struct vmpt_flow_batch *b, bool space)
 {
 	if (w->cli->json) {
 		json_gap(w, b, space);
@@ -148,7 +187,7 @@ static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b, boo
 	       cli_paint(w->cli, CLI_PLAIN));
 }
 
-static void print_instruction(const struct walk *w, u64 ip, const u8 *bytes, unsigned int size,
+static void print_instruction(struct walk *w, u64 ip, const u8 *bytes, unsigned int size,
 			      const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *op)
 {
 	char text[256] = "?", hex[2 * INSN_MAX + 1] = "";
@@ -216,6 +255,7 @@ static int enter_space(struct walk *w, u32 space)
 		return 0;
 	vmpt_flow_space(w->flow, space, &w->in, NULL);
 	w->space = space;
+	w->line.line = 0;
 	w->wanted = traced_wanted(w->cli, &w->in);
 	traced_who(&d->t, &w->in.owner, w->who);
 	if (w->print && code_names_any(&d->t.names))

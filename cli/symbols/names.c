@@ -16,6 +16,7 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 	struct stat st;
 	size_t i;
 
+	n->given = list;
 	for (i = 0; i < n->files.count && !code; i++)
 		code = elf_symbols_add(cli, &n->symbols, &n->files.given[i]);
 	for (i = 0; i < list->count && !code; i++)
@@ -34,8 +35,9 @@ void code_names_close(struct code_names *n)
 		vmpt_guest_close(n->guest[--n->guests].guest);
 	free(n->guest);
 	elf_symbols_free(&n->symbols);
-	code_files_close(&n->files);
+	names_lines_close(n);
 	names_programs_free(n);
+	code_files_close(&n->files);
 	memset(n, 0, sizeof(*n));
 }
 
@@ -131,8 +133,7 @@ void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, 
 
 /* ---- names ---- */
 
-/* A kernel of the trace's VM runs where KASLR put it. */
-static u64 moved(const struct names_space *space, const struct code_given *given, u64 ip)
+u64 names_moved(const struct names_space *space, const struct code_given *given, u64 ip)
 {
 	return given->kind == CODE_KERNEL && !given->has_address && space->guest
 		       ? ip - space->guest->kernel.offset
@@ -149,7 +150,8 @@ static bool find_given(const struct code_names *n, const struct names_space *spa
 
 		if (!code_is_for(g, space->vm))
 			continue;
-		found->name = elf_symbols_find(&n->symbols, i, moved(space, g, ip), &found->offset);
+		found->name =
+			elf_symbols_find(&n->symbols, i, names_moved(space, g, ip), &found->offset);
 		if (found->name)
 			return true;
 	}
@@ -169,19 +171,32 @@ static bool find_kernel(const struct names_space *space, u64 ip, struct names_fo
 	return true;
 }
 
-static bool find_program(struct cli *cli, const struct code_names *n,
-			 const struct names_space *space, u64 ip, struct names_found *found)
+bool names_file_at(const struct code_names *n, const struct names_space *space, u64 ip,
+		   struct names_file *file)
 {
 	size_t i = vmpt_search(k, 0, space->maps, space->map[k].end <= ip);
 	const struct vmpt_guest_map *m = &space->map[i];
 
+	(void)n;
 	if (i == space->maps || m->start > ip || !m->file)
 		return false;
-	found->module = m->file;
-	found->offset = ip - m->start + m->offset;
-	if (m->build_id)
-		found->name = names_programs_find(cli, n, m->build_id, m->build_id_size,
-						  found->offset, &found->offset);
+	*file = (struct names_file){ m->file, m->build_id, m->build_id_size,
+				     ip - m->start + m->offset };
+	return true;
+}
+
+static bool find_program(struct cli *cli, const struct code_names *n,
+			 const struct names_space *space, u64 ip, struct names_found *found)
+{
+	struct names_file f;
+
+	if (!names_file_at(n, space, ip, &f))
+		return false;
+	found->module = f.path;
+	found->offset = f.offset;
+	if (f.build_id)
+		found->name = names_programs_find(cli, n, f.build_id, f.build_id_size, f.offset,
+						  &found->offset);
 	return true;
 }
 

@@ -25,6 +25,7 @@ struct names_program {
 	} segment[SEGMENTS_MAX];
 	size_t segments;
 	struct elf_symbols symbols;
+	struct names_debug debug;
 };
 
 static size_t id_of_section(Elf *elf, Elf_Scn *section, u8 id[64])
@@ -142,6 +143,8 @@ void names_programs_free(struct code_names *n)
 		struct names_program *p = &n->program[--n->programs];
 
 		elf_symbols_free(&p->symbols);
+		if (p->debug.lines)
+			n->ops->close(p->debug.lines);
 		free(p->path);
 	}
 	free(n->program);
@@ -171,33 +174,72 @@ static void read_program(struct cli *cli, struct names_program *p)
 		elf_symbols_sort(&p->symbols);
 }
 
-static const char *find(const struct names_program *p, u64 offset, u64 *into)
+/* The address of the byte at @offset, as the file has it. */
+static bool address_of(const struct names_program *p, u64 offset, u64 *address)
 {
 	size_t i;
 
 	for (i = 0; i < p->segments; i++)
-		if (offset - p->segment[i].offset < p->segment[i].size)
-			return elf_symbols_find(
-				&p->symbols, 0,
-				p->segment[i].address + offset - p->segment[i].offset, into);
-	return NULL;
+		if (offset - p->segment[i].offset < p->segment[i].size) {
+			*address = p->segment[i].address + offset - p->segment[i].offset;
+			return true;
+		}
+	return false;
+}
+
+/* The first of the files with this build id: the program itself, and its debugging information. */
+static size_t first_of(const struct code_names *n, const u8 *id, size_t size)
+{
+	return vmpt_search(k, 0, n->programs,
+			   compare(n->program[k].id, n->program[k].size, id, size) < 0);
+}
+
+static bool is_of(const struct code_names *n, size_t i, const u8 *id, size_t size)
+{
+	return i < n->programs && !compare(n->program[i].id, n->program[i].size, id, size);
 }
 
 const char *names_programs_find(struct cli *cli, const struct code_names *n, const u8 *id,
 				size_t size, u64 offset, u64 *into)
 {
-	size_t i = vmpt_search(k, 0, n->programs,
-			       compare(n->program[k].id, n->program[k].size, id, size) < 0);
+	size_t i;
 
-	/* The program itself, and its debugging information. */
-	for (; i < n->programs && !compare(n->program[i].id, n->program[i].size, id, size); i++) {
-		const char *name;
+	for (i = first_of(n, id, size); is_of(n, i, id, size); i++) {
+		const char *name = NULL;
+		u64 address;
 
 		if (!n->program[i].read)
 			read_program(cli, &n->program[i]);
-		name = find(&n->program[i], offset, into);
+		if (address_of(&n->program[i], offset, &address))
+			name = elf_symbols_find(&n->program[i].symbols, 0, address, into);
 		if (name)
 			return name;
+	}
+	return NULL;
+}
+
+int names_programs_open(const struct code_names *n, const u8 *id, size_t size, size_t nth)
+{
+	size_t i = first_of(n, id, size) + nth;
+
+	return is_of(n, i, id, size) ? names_open_regular(n->program[i].path) : -1;
+}
+
+struct vmpt_lines *names_programs_lines(struct cli *cli, const struct code_names *n, const u8 *id,
+					size_t size, size_t nth, u64 offset, u64 *address)
+{
+	size_t i;
+
+	for (i = first_of(n, id, size); is_of(n, i, id, size); i++) {
+		struct names_program *p = &n->program[i];
+
+		if (address && !p->read)
+			read_program(cli, p);
+		if (!p->debug.tried)
+			p->debug.lines = names_lines_read(n, p->path);
+		p->debug.tried = true;
+		if (p->debug.lines && (!address || address_of(p, offset, address)) && !nth--)
+			return p->debug.lines;
 	}
 	return NULL;
 }

@@ -114,6 +114,8 @@ int traced_names_open(struct cli *cli, struct traced *t)
 	int code = code_names_open(cli, &t->o.symbols, &t->names);
 	size_t i;
 
+	if (!code && t->o.lines)
+		code = names_lines_open(cli, &t->names);
 	for (i = 0; i < t->images && !code; i++)
 		if (t->image[i].used)
 			code = code_names_add_image(cli, &t->names, t->image[i].given,

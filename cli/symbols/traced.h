@@ -38,7 +38,8 @@ struct traced_gap {
 /* Values of TRACED_OPTIONS(). */
 struct traced_options {
 	struct cli_strings source, symbols;
-	u8 paging; /* enum vmpt_paging */
+	u8 paging;  /* enum vmpt_paging */
+	bool lines; /* CODE_LINES_OPTION(), of the commands that have it */
 };
 
 struct traced {
