@@ -211,12 +211,6 @@ static int by_from(const void *x, const void *y)
 
 /* ---- basic blocks ---- */
 
-/* Indices of instructions, by space and IP. */
-struct order {
-	u32 *n;
-	size_t count;
-};
-
 static int by_ip(const void *x, const void *y, void *insns)
 {
 	const struct coverage_insn *a = (const struct coverage_insn *)insns + *(const u32 *)x;
@@ -230,21 +224,20 @@ static int by_ip(const void *x, const void *y, void *insns)
 }
 
 /* Where in @order the instructions at @ip begin. */
-static size_t place(const struct coverage *d, const struct order *order, u32 space, u64 ip)
+static size_t place(const struct coverage *d, u32 space, u64 ip)
 {
 	return vmpt_search(
-		i, 0, order->count,
-		d->insn[order->n[i]].space < space ||
-			(d->insn[order->n[i]].space == space && d->insn[order->n[i]].ip < ip));
+		i, 0, d->insns,
+		d->insn[d->order[i]].space < space ||
+			(d->insn[d->order[i]].space == space && d->insn[d->order[i]].ip < ip));
 }
 
-static bool is_at(const struct coverage *d, const struct order *order, size_t i, u32 space, u64 ip)
+static bool is_at(const struct coverage *d, size_t i, u32 space, u64 ip)
 {
-	return i < order->count && d->insn[order->n[i]].space == space &&
-	       d->insn[order->n[i]].ip == ip;
+	return i < d->insns && d->insn[d->order[i]].space == space && d->insn[d->order[i]].ip == ip;
 }
 
-static void mark_targets(struct coverage *d, const struct order *order)
+static void mark_targets(struct coverage *d)
 {
 	size_t i, k;
 
@@ -252,18 +245,18 @@ static void mark_targets(struct coverage *d, const struct order *order)
 		u32 space = (u32)d->target[i][0];
 		u64 ip = d->target[i][1];
 
-		for (k = place(d, order, space, ip); is_at(d, order, k, space, ip); k++)
-			d->insn[order->n[k]].target = true;
+		for (k = place(d, space, ip); is_at(d, k, space, ip); k++)
+			d->insn[d->order[k]].target = true;
 	}
 }
 
 /* A chain leads to higher addresses only. */
-static void count_insns(struct coverage *d, const struct order *order)
+static void count_insns(struct coverage *d)
 {
 	size_t i;
 
-	for (i = 0; i < order->count; i++) {
-		struct coverage_insn *n = &d->insn[order->n[i]];
+	for (i = 0; i < d->insns; i++) {
+		struct coverage_insn *n = &d->insn[d->order[i]];
 
 		n->count += n->starts - n->stops;
 		if (n->next != COVERAGE_NONE)
@@ -275,18 +268,17 @@ static void count_insns(struct coverage *d, const struct order *order)
  * What comes after @n in its basic block. Runs that were left here went on here later: more begin
  * here only where code is entered otherwise, too.
  */
-static u32 goes_on(const struct coverage *d, const struct order *order,
-		   const struct coverage_insn *n)
+static u32 goes_on(const struct coverage *d, const struct coverage_insn *n)
 {
 	u64 ip = n->ip + n->size, through = 0;
 	u32 next = n->next;
 	size_t i;
 
 	if (n->page_end && next == COVERAGE_NONE) {
-		i = place(d, order, n->space, ip);
-		if (!is_at(d, order, i, n->space, ip) || is_at(d, order, i + 1, n->space, ip))
+		i = place(d, n->space, ip);
+		if (!is_at(d, i, n->space, ip) || is_at(d, i + 1, n->space, ip))
 			return COVERAGE_NONE;
-		next = order->n[i];
+		next = d->order[i];
 		through = n->count;
 		if (d->insn[next].led)
 			return COVERAGE_NONE;
@@ -297,7 +289,7 @@ static u32 goes_on(const struct coverage *d, const struct order *order,
 	return next;
 }
 
-static int add_block(struct coverage *d, const struct order *order, u32 first)
+static int add_block(struct coverage *d, u32 first)
 {
 	const struct coverage_insn *n = &d->insn[first];
 	struct coverage_space *s = &d->space[n->space];
@@ -308,7 +300,7 @@ static int add_block(struct coverage *d, const struct order *order, u32 first)
 		return -VMPT_E_NOMEM;
 	b = &d->block[d->block_count++];
 	*b = (struct coverage_block){ .ip = n->ip, .count = n->count, .space = n->space };
-	for (i = first; i != COVERAGE_NONE; i = goes_on(d, order, &d->insn[i])) {
+	for (i = first; i != COVERAGE_NONE; i = goes_on(d, &d->insn[i])) {
 		d->insn[i].taken = true;
 		b->size += d->insn[i].size;
 		b->instructions++;
@@ -323,24 +315,22 @@ static int add_block(struct coverage *d, const struct order *order, u32 first)
 
 int coverage_finish(struct coverage *d)
 {
-	struct order order = { .count = d->insns };
 	size_t i;
 	int ret = 0;
 
 	if (d->edge_count)
 		qsort(d->edge, d->edge_count, sizeof(*d->edge), by_from);
-	order.n = malloc((d->insns + 1) * sizeof(*order.n));
-	if (!order.n)
+	d->order = malloc((d->insns + 1) * sizeof(*d->order));
+	if (!d->order)
 		return -VMPT_E_NOMEM;
 	for (i = 0; i < d->insns; i++)
-		order.n[i] = (u32)i;
-	qsort_r(order.n, d->insns, sizeof(*order.n), by_ip, d->insn);
-	count_insns(d, &order);
-	mark_targets(d, &order);
+		d->order[i] = (u32)i;
+	qsort_r(d->order, d->insns, sizeof(*d->order), by_ip, d->insn);
+	count_insns(d);
+	mark_targets(d);
 	for (i = 0; i < d->insns && !ret; i++)
-		if (!d->insn[order.n[i]].taken && d->insn[order.n[i]].count)
-			ret = add_block(d, &order, order.n[i]);
-	free(order.n);
+		if (!d->insn[d->order[i]].taken && d->insn[d->order[i]].count)
+			ret = add_block(d, d->order[i]);
 	return ret;
 }
 
@@ -352,4 +342,16 @@ const struct coverage_block *coverage_block_at(const struct coverage *d, u32 spa
 	const struct coverage_block *b = n ? &d->block[n - 1] : NULL;
 
 	return b && b->space == space && ip - b->ip < b->size ? b : NULL;
+}
+
+u64 coverage_count(const struct coverage *d, u32 space, u64 start, u64 end)
+{
+	size_t i = place(d, space, start);
+	u64 most = 0;
+
+	for (; i < d->insns && d->insn[d->order[i]].space == space && d->insn[d->order[i]].ip < end;
+	     i++)
+		if (d->insn[d->order[i]].count > most)
+			most = d->insn[d->order[i]].count;
+	return most;
 }

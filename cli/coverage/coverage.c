@@ -22,6 +22,10 @@ static const struct cli_option options[] = {
 	{ "drcov", 0, CLI_OUTPUT, "FILE",
 	  "write modules and blocks as DynamoRIO's drcov does, for Lighthouse and others",
 	  CLI_AT(struct coverage, drcov) },
+	{ "lcov", 0, CLI_OUTPUT, "FILE",
+	  "write lines, functions and branches of source files as lcov and genhtml read them; "
+	  "needs files with debugging information in --symbols",
+	  CLI_AT(struct coverage, lcov) },
 	{ "bitmap", 0, CLI_OUTPUT, "FILE", "write a map of edges as AFL's QEMU mode has it",
 	  CLI_AT(struct coverage, bitmap) },
 	{ "bitmap-size", 0, CLI_NUMBER, "N", "bytes of it, a power of two", "65536",
@@ -46,7 +50,8 @@ static int check(struct cli *cli)
 		  : d->edges	 ? COVERAGE_EDGES
 		  : d->functions ? COVERAGE_FUNCTIONS
 				 : COVERAGE_SUMMARY;
-	d->with_edges = d->edges || d->bitmap;
+	d->with_edges = d->edges || d->bitmap || d->lcov;
+	d->t.o.lines = d->lcov != NULL;
 	return CLI_OK;
 }
 
@@ -54,12 +59,15 @@ static int check(struct cli *cli)
 static int write_all(struct cli *cli)
 {
 	const struct coverage *d = cli->data;
-	const bool dash =
-		(d->drcov && !strcmp(d->drcov, "-")) || (d->bitmap && !strcmp(d->bitmap, "-"));
+	const bool dash = (d->drcov && !strcmp(d->drcov, "-")) ||
+			  (d->lcov && !strcmp(d->lcov, "-")) ||
+			  (d->bitmap && !strcmp(d->bitmap, "-"));
 	int code = CLI_OK;
 
 	if (d->drcov)
 		code = coverage_drcov(cli);
+	if (!code && d->lcov)
+		code = coverage_lcov(cli);
 	if (!code && d->bitmap)
 		code = coverage_bitmap(cli);
 	if (code || dash)
@@ -78,6 +86,7 @@ static void close_all(struct coverage *d)
 	free(d->module);
 	free(d->space);
 	free(d->insn);
+	free(d->order);
 	free(d->target);
 	free(d->block);
 	free(d->edge);

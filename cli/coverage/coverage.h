@@ -3,7 +3,7 @@
  * vmpt coverage: which code ran, per VM and process (docs/coverage.md). walk.c follows the streams
  * and counts the flow's blocks and edges; code.c makes instructions with exact counts of them, and
  * of these the basic blocks that users get; modules.c says of which file they are. The rest is
- * output: show.c (summary, lists), drcov.c, bitmap.c, diff.c.
+ * output: show.c (summary, lists), drcov.c, lcov.c, bitmap.c, diff.c.
  */
 #ifndef VMPT_CLI_COVERAGE_H
 #define VMPT_CLI_COVERAGE_H
@@ -70,7 +70,7 @@ enum coverage_list { COVERAGE_SUMMARY, COVERAGE_BLOCKS, COVERAGE_EDGES, COVERAGE
 struct coverage {
 	struct traced t;
 	bool blocks, edges, functions; /* lists */
-	const char *drcov, *bitmap, *diff;
+	const char *drcov, *lcov, *bitmap, *diff;
 	u64 bitmap_size;
 
 	enum coverage_list list;
@@ -83,6 +83,7 @@ struct coverage {
 	struct coverage_insn *insn;
 	size_t insns;
 	struct vmpt_hash insn_of;
+	u32 *order;	  /* of instructions, by space and IP; coverage_finish() */
 	u64 (*target)[2]; /* of direct branches: space, IP */
 	size_t targets;
 	struct coverage_block *block; /* by space and IP */
@@ -117,6 +118,8 @@ int coverage_add(struct coverage *d, struct vmpt_flow *flow, u32 id,
 int coverage_add_edge(struct coverage *d, const struct coverage_edge *edge);
 /* All are added: make the basic blocks. 0 or a negative error. */
 int coverage_finish(struct coverage *d);
+/* How often the instruction of [@start, @end) ran that ran most often. */
+u64 coverage_count(const struct coverage *d, u32 space, u64 start, u64 end);
 /* The basic block that has @ip; NULL: none. */
 const struct coverage_block *coverage_block_at(const struct coverage *d, u32 space, u64 ip);
 
@@ -134,6 +137,7 @@ const struct coverage_module *coverage_module_at(struct coverage *d, u32 space, 
 void coverage_show(struct cli *cli);
 int coverage_drcov(struct cli *cli);
 int coverage_bitmap(struct cli *cli);
+int coverage_lcov(struct cli *cli);
 int coverage_diff(struct cli *cli);
 /* The VM of a space, safe to show. */
 const char *coverage_vm(const struct coverage_space *s, char buf[CLI_WHO]);

@@ -40,7 +40,6 @@ struct walk {
 	size_t pairs;
 	struct vmpt_hash pair_of;
 	u32 last; /* the block before, of which the branch was executed; COVERAGE_NONE */
-	u64 offset, end;
 };
 
 /* ---- edges ---- */
@@ -97,27 +96,6 @@ static inline int count_pair(struct walk *w, u32 from, u32 to)
 	return 0;
 }
 
-/*
- * The first block of a batch: an event may have come between the branch before and its target. Of a
- * direct branch its target says so; of others, whether the flow was cut at a PSB+ only, or in what
- * is returned.
- */
-static bool follows(const struct walk *w, const struct vmpt_flow_batch *b)
-{
-	const struct vmpt_stream *stream = w->cli->stream[w->stream];
-	const u8 *at = stream->data + w->end;
-
-	if (b->offset == w->offset && b->end == w->end)
-		return true;
-	return w->end + 2 <= stream->size && at[0] == 0x02 && at[1] == 0x82;
-}
-
-static bool is_indirect(u8 end)
-{
-	return end == VMPT_FLOW_JMP_IND || end == VMPT_FLOW_CALL_IND || end == VMPT_FLOW_RET ||
-	       end == VMPT_FLOW_FAR;
-}
-
 static int take_edges(struct walk *w, const struct vmpt_flow_batch *b)
 {
 	struct vmpt_flow_block block;
@@ -125,41 +103,63 @@ static int take_edges(struct walk *w, const struct vmpt_flow_batch *b)
 	size_t i;
 	int ret = 0;
 
-	if (from != COVERAGE_NONE) {
-		vmpt_flow_block(w->flow, from, &block);
-		if (!is_indirect(block.end) || follows(w, b))
-			ret = count_pair(w, from, b->blocks[0]);
-	}
+	if (from != COVERAGE_NONE)
+		ret = count_pair(w, from, b->blocks[0]);
 	for (i = 1; i < b->count && !ret; i++)
 		ret = count_pair(w, b->blocks[i - 1], b->blocks[i]);
 	w->last = b->blocks[b->count - 1];
 	vmpt_flow_block(w->flow, w->last, &block);
 	if (b->last < block.instructions)
 		w->last = COVERAGE_NONE;
-	w->offset = b->offset;
-	w->end = b->end;
 	return ret;
 }
 
-/* A pair of blocks is an edge if the first one's branch leads to the second. */
-static int add_pair(struct walk *w, const struct pair *p)
+/* Whether the branch of @from leads to @ip. */
+static bool leads_to(const struct vmpt_flow_block *from, u64 ip)
 {
-	struct vmpt_flow_block from, to;
-	struct coverage_edge edge = { .count = p->count };
+	switch (from->end) {
+	case VMPT_FLOW_COND:
+		return ip == from->target || ip == from->next;
+	case VMPT_FLOW_JMP:
+	case VMPT_FLOW_CALL:
+		return ip == from->target;
+	default:
+		return from->end != VMPT_FLOW_NEXT && from->end != VMPT_FLOW_MOV_CR3;
+	}
+}
 
-	vmpt_flow_block(w->flow, p->from, &from);
-	vmpt_flow_block(w->flow, p->to, &to);
-	edge.space = w->space[from.space];
-	if (edge.space == COVERAGE_NONE || from.end == VMPT_FLOW_NEXT ||
-	    from.end == VMPT_FLOW_MOV_CR3)
+/* An edge to @ip, where the flow went by the branch of block @id @count times. */
+static int add_edge(struct walk *w, u32 id, u64 ip, u64 count)
+{
+	struct vmpt_flow_block from;
+	struct vmpt_space space;
+	u32 n;
+
+	vmpt_flow_block(w->flow, id, &from);
+	vmpt_flow_space(w->flow, from.space, &space, NULL);
+	if (!leads_to(&from, ip) || !traced_wanted(w->cli, &space))
 		return 0;
-	if (!is_indirect(from.end) && to.ip != from.target &&
-	    (from.end != VMPT_FLOW_COND || to.ip != from.next))
+	n = coverage_space(w->d, &space);
+	if (n == COVERAGE_NONE)
+		return -VMPT_E_NOMEM;
+	return coverage_add_edge(w->d, &(struct coverage_edge){ .from = from.end_ip,
+								.to = ip,
+								.count = count,
+								.space = n,
+								.end = from.end });
+}
+
+/* An event, or the end of tracing, before the first instruction after a branch: it had led there.
+ */
+static int take_event(struct walk *w, const struct vmpt_flow_batch *b)
+{
+	u32 from = w->last;
+
+	w->last = COVERAGE_NONE;
+	if (from == COVERAGE_NONE || !b->ip || !w->d->with_edges ||
+	    (b->kind != VMPT_FLOW_EVENT && b->kind != VMPT_FLOW_OFF))
 		return 0;
-	edge.from = from.end_ip;
-	edge.to = to.ip;
-	edge.end = from.end;
-	return coverage_add_edge(w->d, &edge);
+	return add_edge(w, from, b->ip, 1);
 }
 
 /* ---- counts ---- */
@@ -219,9 +219,9 @@ static int take(struct walk *w, const struct vmpt_flow_batch *b)
 {
 	int ret = 0;
 
-	if (b->kind == VMPT_FLOW_GAP) {
-		w->last = COVERAGE_NONE;
-		return take_gap(w, b);
+	if (b->kind != VMPT_FLOW_BLOCKS) {
+		ret = take_event(w, b);
+		return ret || b->kind != VMPT_FLOW_GAP ? ret : take_gap(w, b);
 	}
 	if (w->counts)
 		ret = take_counts(w, b);
@@ -341,6 +341,7 @@ static int open_spaces(struct walk *w)
 
 static int add_all(struct walk *w)
 {
+	struct vmpt_flow_block to;
 	size_t i;
 	int ret = open_spaces(w);
 
@@ -348,8 +349,10 @@ static int add_all(struct walk *w)
 		ret = list_lefts(w);
 	if (!ret)
 		ret = add_blocks(w);
-	for (i = 0; i < w->pairs && !ret; i++)
-		ret = add_pair(w, &w->pair[i]);
+	for (i = 0; i < w->pairs && !ret; i++) {
+		vmpt_flow_block(w->flow, w->pair[i].to, &to);
+		ret = add_edge(w, w->pair[i].from, to.ip, w->pair[i].count);
+	}
 	return ret;
 }
 
@@ -369,6 +372,7 @@ static int walk_stream(struct cli *cli, size_t i)
 		.trace = &trace,
 		.blocks = d->with_edges || w.counts,
 		.by_packet = w.counts,
+		.events = d->with_edges,
 		.left = !w.counts,
 	};
 	u64 lost = d->total.gaps[VMPT_FLOW_LOSS];
