@@ -105,6 +105,7 @@ static int run(struct cli *cli)
 		return code;
 	/* Code must not choose keys that collide. */
 	d->seed = vmpt_mix64((uintptr_t)d ^ (uintptr_t)&d << 20);
+	d->t.no_times = true;
 	code = traced_open(cli, &d->t);
 	if (!code)
 		code = traced_names_open(cli, &d->t);

@@ -68,10 +68,10 @@ static int open_image(struct cli *cli, struct traced *t, const struct cli_vm_nam
 	return code;
 }
 
-static int open_images(struct cli *cli, struct traced *t)
+static int open_images(struct cli *cli, struct traced *t, bool named)
 {
 	struct cli_vm_names names = { 0 };
-	int code = cli_vm_names_open(cli, &t->clocks, &names);
+	int code = named ? cli_vm_names_open(cli, &t->clocks, &names) : CLI_OK;
 	size_t i;
 
 	if (!code)
@@ -97,14 +97,20 @@ int traced_open(struct cli *cli, struct traced *t)
 		return CLI_FAILED;
 	}
 	code = cli_filter_check(cli, 0, NULL);
-	if (!code)
-		code = cli_clocks_open(cli, &t->clocks);
+	if (code)
+		return code;
+	/* The clocks take longer than the flow without blocks. */
+	if (t->no_times && !cli_filter_clocks(cli) && !cli_vm_names_any(cli)) {
+		code = cli_filter_open(cli, NULL, NULL);
+		return code ? code : open_images(cli, t, false);
+	}
+	code = cli_clocks_open(cli, &t->clocks);
 	if (!code)
 		code = cli_when_open(cli, &t->clocks, cli_when_clock(cli), &t->when);
 	if (!code)
 		code = cli_filter_open(cli, &t->clocks, &t->when);
 	if (!code)
-		code = open_images(cli, t);
+		code = open_images(cli, t, true);
 	t->timed = !code && vmpt_clocks_base(t->clocks.clocks) != VMPT_BASE_NONE;
 	return code;
 }
