@@ -155,8 +155,8 @@ const struct cli_command cli_coverage = {
 		"  vmpt coverage --code=guest.addr --drcov=run.drcov guest.pt for a disassembler\n"
 		"  vmpt coverage --blocks --json --vm=web run1 >run1.jsonl    to compare with\n"
 		"  vmpt coverage --diff=run1.jsonl --vm=web run2              what is new, what gone\n",
-	.group = { &group, &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
-		   &cli_side_group, &cli_output_group },
+	.group = { &group, &cli_filter_group, &cli_clock_group, &cli_input_group, &cli_side_group,
+		   &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct coverage),
 	.run = run,

@@ -150,7 +150,8 @@ static void print_summary(struct cli *cli)
 		char buf[CLI_WHO + 16];
 
 		cli_cell(t, cli_owner_paint(&s->id.owner), "%s", coverage_vm(s, buf));
-		cli_cell(t, CLI_PLAIN, "%s", coverage_process(d, order[i], buf));
+		coverage_process(d, order[i], buf);
+		cli_cell(t, *buf ? CLI_PLAIN : CLI_DIM, "%s", *buf ? buf : "–");
 		if (s->id.no_cr3)
 			cli_cell(t, CLI_DIM, "–");
 		else

@@ -19,6 +19,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "base"))
+import schemas  # noqa: E402  pylint: disable=wrong-import-position
+
 VMPT, STEP = (str(pathlib.Path(name).resolve()) for name in sys.argv[1:3])
 CC, LINES = sys.argv[3].split(), sys.argv[4:] == ["lines"]
 SOURCE = pathlib.Path(__file__).resolve().parent / "program.c"
@@ -35,9 +38,11 @@ def vmpt(*words, **more):
 
 
 def rows(*words):
-	"""The list of --blocks or another, without head and end."""
+	"""The list of --blocks or another, without head and end; each line fits the schema."""
 	lines = [json.loads(line) for line in vmpt("--json", *words).stdout.splitlines()]
 	assert lines[0]["command"] == "coverage" and "losses" in lines[-1]
+	for line in lines[:50] + lines[-50:] if schemas.jsonschema else []:
+		schemas.validator("coverage-list").validate(line)
 	return lines[1:-1]
 
 
@@ -275,6 +280,7 @@ def check_bad(t):
 	foreign.write_text("mine\n")
 	vmpt(f"--drcov={foreign}", *t.words, code=1)
 	assert foreign.read_text() == "mine\n"
+	assert rows("--functions", f"--symbols={t.program}", *t.words)
 	vmpt("--blocks", "--edges", *t.words, code=2)
 	assert vmpt("--blocks", "--csv", *t.words).stdout.startswith(b"owner,vm,vmcs,cr3,bits,")
 
