@@ -56,6 +56,7 @@ struct traced {
 	struct traced_gap gap[VMPT_FLOW_REASONS];
 };
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type, a member */
 #define TRACED_OPTIONS(type, field)                                                               \
 	{ "code",                                                                                 \
 	  0,                                                                                      \
@@ -67,6 +68,7 @@ struct traced {
 	  CLI_AT(type, field.source),                                                             \
 	  .take = code_take },                                                                    \
 		CODE_SYMBOLS_OPTION(type, field.symbols), CODE_PAGING(type, field.paging)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* ---- traced.c ---- */
 
