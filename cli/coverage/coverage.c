@@ -9,6 +9,8 @@
 
 static const struct cli_option options[] = {
 	TRACED_OPTIONS(struct coverage, t.o),
+	CODE_DEBUGINFOD_OPTION(struct coverage, t.names.ask),
+	CODE_MANGLED_OPTION(struct coverage, t.names.mangled),
 	{ "blocks", 0, CLI_FLAG, NULL, "list basic blocks and how often each ran",
 	  CLI_AT(struct coverage, blocks) },
 	{ "edges", 0, CLI_FLAG, NULL, "list branches, where each went and how often",

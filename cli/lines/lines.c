@@ -7,12 +7,14 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/lines/lines.h"
 #include "util/array.h"
+#include "util/hash.h"
 #include "util/search.h"
 
 #define RANGES_MAX (1u << 22)
@@ -30,10 +32,20 @@ struct file {
 	Dwarf *dwarf;
 };
 
+/* A name that is relative to where its unit was compiled, and the whole of it. */
+struct name {
+	const char *from; /* libdw's */
+	Dwarf_Off unit;
+	char *path;
+};
+
 struct vmpt_lines {
 	struct file file, alt;
 	struct range *range; /* by .start */
 	size_t ranges;
+	struct name *name;
+	size_t names;
+	struct vmpt_hash name_of;
 };
 
 static bool open_file(struct file *f, int fd)
@@ -105,6 +117,10 @@ static void close_lines(struct vmpt_lines *l)
 	close_file(&l->file);
 	close_file(&l->alt);
 	free(l->range);
+	while (l->names)
+		free(l->name[--l->names].path);
+	free(l->name);
+	vmpt_hash_free(&l->name_of);
 	free(l);
 }
 
@@ -175,8 +191,47 @@ static u64 address_of(Dwarf_Lines *lines, size_t i)
 	return address;
 }
 
+/* The folder in which a unit was compiled; NULL: it does not say. */
+static const char *folder_of(const struct vmpt_lines *l, Dwarf_Off unit)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die die;
+
+	if (!dwarf_offdie(l->file.dwarf, unit, &die) || !dwarf_attr(&die, DW_AT_comp_dir, &attr))
+		return NULL;
+	return dwarf_formstring(&attr);
+}
+
+/* A relative name with its unit's folder before it; once for each. */
+static const char *whole(struct vmpt_lines *l, const char *file, Dwarf_Off unit)
+{
+	const u64 hash = vmpt_mix64((u64)(uintptr_t)file ^ vmpt_mix64(unit));
+	u32 i = vmpt_hash_find(&l->name_of, hash, k,
+			       l->name[k].from == file && l->name[k].unit == unit);
+	const char *folder;
+	struct name *n;
+
+	if (!file || file[0] == '/')
+		return file;
+	if (i != VMPT_HASH_NONE)
+		return l->name[i].path;
+	folder = folder_of(l, unit);
+	if (!folder || vmpt_grow(&l->name, l->names))
+		return file;
+	n = &l->name[l->names];
+	*n = (struct name){ file, unit, NULL };
+	if (asprintf(&n->path, "%s/%s", folder, file) < 0)
+		return file;
+	if (vmpt_hash_add(&l->name_of, hash, (u32)l->names)) {
+		free(n->path);
+		return file;
+	}
+	return l->name[l->names++].path;
+}
+
 /* Row @i, up to row @next, the first that is not at its address. False: it is no line. */
-static bool row(Dwarf_Lines *lines, size_t i, size_t next, u64 unit, struct vmpt_line *line)
+static bool row(struct vmpt_lines *in, Dwarf_Lines *lines, size_t i, size_t next, u64 unit,
+		struct vmpt_line *line)
 {
 	Dwarf_Line *l = dwarf_onesrcline(lines, i);
 	bool end = true;
@@ -184,7 +239,7 @@ static bool row(Dwarf_Lines *lines, size_t i, size_t next, u64 unit, struct vmpt
 
 	if (dwarf_lineendsequence(l, &end) || end || dwarf_lineno(l, &number) || number < 1)
 		return false;
-	*line = (struct vmpt_line){ .file = dwarf_linesrc(l, NULL, NULL),
+	*line = (struct vmpt_line){ .file = whole(in, dwarf_linesrc(l, NULL, NULL), unit),
 				    .line = (u32)number,
 				    .start = address_of(lines, i),
 				    .end = address_of(lines, next),
@@ -203,7 +258,7 @@ static bool find_line(struct vmpt_lines *l, u64 address, struct vmpt_line *line)
 		return false;
 	next = vmpt_search(k, 0, count, address_of(lines, k) <= address);
 	i = next;
-	return i && next < count && row(lines, i - 1, next, unit, line);
+	return i && next < count && row(l, lines, i - 1, next, unit, line);
 }
 
 static int each_line(struct vmpt_lines *l, u64 address,
@@ -216,7 +271,7 @@ static int each_line(struct vmpt_lines *l, u64 address,
 	int ret = 0;
 
 	for (i = 0; lines && i + 1 < count && !ret; i++)
-		if (row(lines, i, i + 1, unit, &line))
+		if (row(l, lines, i, i + 1, unit, &line))
 			ret = take(opaque, &line);
 	return ret;
 }

@@ -17,15 +17,16 @@ int names_lines_open(struct cli *cli, struct code_names *n)
 		cli_error(cli, "--lines: this vmpt was built without libdw");
 		return CLI_FAILED;
 	}
-	n->debug = n->files.count ? calloc(n->files.count, sizeof(*n->debug)) : NULL;
-	return n->files.count && !n->debug ? cli_no_memory(cli) : CLI_OK;
+	n->debugs = n->files.count;
+	n->debug = n->debugs ? calloc(n->debugs, sizeof(*n->debug)) : NULL;
+	return n->debugs && !n->debug ? cli_no_memory(cli) : CLI_OK;
 }
 
 void names_lines_close(struct code_names *n)
 {
 	size_t i;
 
-	for (i = 0; n->debug && i < n->files.count; i++)
+	for (i = 0; n->debug && i < n->debugs; i++)
 		n->ops->close(n->debug[i].lines);
 	free(n->debug);
 }
@@ -95,6 +96,26 @@ struct place {
 	u64 address; /* in the file */
 };
 
+/* What a server has of the file @path. */
+static struct vmpt_lines *ask(struct cli *cli, const struct code_names *n, const char *path)
+{
+	int fd = n->server ? names_open_regular(path) : -1;
+	struct vmpt_lines *lines = NULL;
+	char *fetched;
+	u8 id[64];
+	size_t size;
+
+	if (fd < 0)
+		return NULL;
+	size = id_of(fd, id);
+	fetched = size ? names_debuginfod_find(cli, n, id, size) : NULL;
+	if (fetched)
+		lines = names_lines_read(n, fetched);
+	free(fetched);
+	close(fd);
+	return lines;
+}
+
 /* How far the addresses of a given file are moved. */
 static void read_given(struct cli *cli, const struct code_names *n, size_t i)
 {
@@ -114,6 +135,8 @@ static void read_given(struct cli *cli, const struct code_names *n, size_t i)
 	elf_file_close(&f);
 	if (!code)
 		d->lines = names_lines_read(n, g->path);
+	if (!code && !d->lines)
+		d->lines = ask(cli, n, g->path);
 }
 
 static bool in_given(struct cli *cli, const struct code_names *n, const struct names_space *space,
@@ -122,7 +145,7 @@ static bool in_given(struct cli *cli, const struct code_names *n, const struct n
 	const struct code_given *g = &n->files.given[i];
 	struct names_debug *d = &n->debug[i];
 
-	if (!code_is_for(g, space->vm))
+	if (!code_is_for(g, space->vm) || (space->host && g->not_host))
 		return false;
 	if (!d->tried)
 		read_given(cli, n, i);
@@ -136,17 +159,23 @@ static int place_of(struct cli *cli, const struct code_names *n, const struct na
 		    u64 ip, size_t i, struct place *p)
 {
 	const struct vmpt_guest_kernel *k = space->guest ? &space->guest->kernel : NULL;
-	struct names_file file;
+	struct names_file file = { 0 };
+	size_t program;
 
-	if (i < n->files.count)
+	if (i < n->debugs)
 		return in_given(cli, n, space, i, ip, p) ? 1 : -1;
-	i -= n->files.count;
+	i -= n->debugs;
 	if (ip >> 63 && k && k->build_id_size) {
-		p->lines = names_programs_lines(cli, n, k->build_id, k->build_id_size, i, 0, NULL);
+		file.path = "";
+		file.build_id = k->build_id;
+		file.build_id_size = k->build_id_size;
+		p->lines = names_programs_lines(cli, n, &file, i, NULL);
 		p->address = ip - k->offset;
-	} else if (!(ip >> 63) && names_file_at(n, space, ip, &file) && file.build_id) {
-		p->lines = names_programs_lines(cli, n, file.build_id, file.build_id_size, i,
-						file.offset, &p->address);
+	} else if (!(ip >> 63) && names_file_at(n, space, ip, &file) &&
+		   (file.build_id || file.here)) {
+		p->lines = names_programs_lines(cli, n, &file, i, &p->address);
+	} else if (names_match_find(cli, n, space, ip, &program, &p->address)) {
+		p->lines = names_program_lines(n, program, i);
 	} else {
 		return 0;
 	}

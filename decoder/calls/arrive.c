@@ -8,9 +8,6 @@
 /* Frames that a search looks at. */
 #define SEARCH 1024u
 
-/* The longest instruction: a VMM that emulates one goes on after it. */
-#define INSN_MAX 15u
-
 static bool is_entry(const struct frame *f)
 {
 	return f->kind == VMPT_CALL_SYSTEM || f->kind == VMPT_CALL_INTERRUPT;
@@ -105,7 +102,7 @@ static u32 find_return(const struct stack *s, u64 ip)
 	u32 i, low = lowest(s);
 
 	for (i = s->depth; i-- > low && !is_entry(&s->frame[i]);)
-		if (s->frame[i].ret == ip)
+		if (s->frame[i].ret == ip && s->frame[i].kind == VMPT_CALL_CALL)
 			return i;
 	return NONE;
 }
@@ -118,6 +115,11 @@ static void returned_elsewhere(struct vmpt_calls *e, struct feed *f, struct cont
 	struct frame *top = vmpt_calls_top(s);
 	u32 i;
 
+	if (vmpt_calls_exchange(e, s, to)) {
+		vmpt_calls_pop_to(e, f, s, s->depth - 1);
+		settle(e, f, s, to);
+		return;
+	}
 	/* "push; ret", as retpolines do: a jump. */
 	if (to->function && to->ip == to->function) {
 		if (top->local)
@@ -203,6 +205,7 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 {
 	const struct vmpt_space *in = &e->space[to->space];
 	struct frame *top;
+	bool called = false;
 	u64 from = 0;
 	u32 entry = NONE;
 
@@ -210,6 +213,7 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 	while (s->depth && (vmpt_calls_top(s)->kernel || is_entry(vmpt_calls_top(s)))) {
 		top = vmpt_calls_top(s);
 		entry = is_entry(top) ? s->depth - 1 : NONE;
+		called = top->kind == VMPT_CALL_SYSTEM;
 		from = top->ret;
 		vmpt_calls_pop_to(e, f, s, s->depth - 1);
 	}
@@ -225,8 +229,8 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 			lost(e, f, s, to);
 		return;
 	}
-	/* The system call is made again, or a restartable sequence was interrupted. */
-	if (from - to->ip <= 2 ||
+	/* SYSCALL or INT 80H is made again, or a restartable sequence was interrupted. */
+	if ((called && from - to->ip == 2) ||
 	    (to->function && top->function == to->function && to->ip != to->function))
 		return;
 	vmpt_calls_push(e, f, s, VMPT_CALL_SIGNAL, to, from, false);
@@ -239,6 +243,11 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 
 	if (i != NONE) {
 		vmpt_calls_pop_to(e, f, s, i);
+		settle(e, f, s, to);
+		return;
+	}
+	if (s->depth && is_entry(vmpt_calls_top(s)) && vmpt_calls_exchange(e, s, to)) {
+		vmpt_calls_pop_to(e, f, s, s->depth - 1);
 		settle(e, f, s, to);
 		return;
 	}
@@ -272,31 +281,22 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 	settle(e, f, c->stack, to);
 }
 
-/* An event at the instruction at @from: an interrupt, or a VM exit, after which it may be repeated
- * or was emulated. */
-static void event(struct vmpt_calls *e, struct feed *f, struct context *c, const struct code *to,
-		  bool away)
+/* An event at the instruction at c->from. */
+static void event(struct vmpt_calls *e, struct feed *f, struct context *c, const struct code *to)
 {
 	const struct frame *top = vmpt_calls_top(c->stack);
-	const u64 after = to->ip - c->from + INSN_MAX;
 
-	if (to->ip == c->from)
-		return;
-	if (away && (after <= 2 * INSN_MAX || (top && to->function == top->function &&
-					       to->function && to->ip != to->function)))
-		return;
-	vmpt_calls_push(e, f, c->stack, VMPT_CALL_INTERRUPT, to, c->from, false);
+	if (is_handler(to, c->from, top ? top->function : 0))
+		vmpt_calls_push(e, f, c->stack, VMPT_CALL_INTERRUPT, to, c->from, false);
 }
 
 void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 		       const struct code *to)
 {
 	const u8 how = c->how;
-	const bool away = c->away;
 	struct stack *s = c->stack;
 
 	c->how = HOW_NEXT;
-	c->away = false;
 	switch (how) {
 	case HOW_START:
 		start(e, f, s, to);
@@ -320,7 +320,7 @@ void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 		exited(e, f, c, to);
 		break;
 	case HOW_EVENT:
-		event(e, f, c, to, away);
+		event(e, f, c, to);
 		break;
 	case HOW_VMX:
 		settle(e, f, s, to);

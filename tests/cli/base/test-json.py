@@ -25,7 +25,8 @@ SOURCE, TESTS = (pathlib.Path(p).absolute() for p in sys.argv[3:5])
 SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
 # that change, clocks of guests, several CPUs and VMs.
-SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "guest"),
+SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "list",
+		       "branches", "guest"),
 	  "test-cli-timeline": ("perf", "timeline")}
 checks = failures = 0
 
