@@ -233,7 +233,8 @@ static void enter_names(struct walk *w, const struct vmpt_space *s)
 	else if (s->owner.kind != VMPT_OWNER_VM ||
 		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
 		vm = NULL;
-	code_names_space(&d->code_names, vm, !s->no_cr3, s->cr3, &w->names);
+	code_names_space_at(&d->code_names, vm, !s->no_cr3, s->cr3,
+			    w->tsc == VMPT_TIME_NONE ? ~0ULL : w->tsc, &w->names);
 	t = w->names.task;
 	*w->process = '\0';
 	if (!t)
@@ -242,12 +243,21 @@ static void enter_names(struct walk *w, const struct vmpt_space *s)
 	snprintf(w->process, sizeof(w->process), "%u %s", t->tgid, comm);
 }
 
+static bool names_old(const struct walk *w)
+{
+	return w->tsc != VMPT_TIME_NONE && (w->tsc < w->names.from || w->tsc >= w->names.to);
+}
+
 static int enter_space(struct walk *w, u32 space)
 {
 	struct insn *d = w->cli->data;
 
-	if (w->row && w->space == space)
+	if (w->row && w->space == space) {
+		/* Its page tables may be another process's by now. */
+		if (w->print && names_old(w))
+			enter_names(w, &w->in);
 		return 0;
+	}
 	vmpt_flow_space(w->flow, space, &w->in, NULL);
 	w->space = space;
 	w->wanted = insn_wanted(w->cli, &w->in);

@@ -25,7 +25,7 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 		elf_symbols_sort(&n->symbols);
 		names_programs_sort(n);
 	}
-	return code;
+	return code ? code : code_tasks_open(cli, &n->tasks);
 }
 
 void code_names_close(struct code_names *n)
@@ -36,12 +36,13 @@ void code_names_close(struct code_names *n)
 	elf_symbols_free(&n->symbols);
 	code_files_close(&n->files);
 	names_programs_free(n);
+	code_tasks_close(n->tasks);
 	memset(n, 0, sizeof(*n));
 }
 
 bool code_names_any(const struct code_names *n)
 {
-	return n->guests || n->symbols.count;
+	return n->guests || n->symbols.count || n->tasks;
 }
 
 /* ---- guests ---- */
@@ -111,22 +112,36 @@ int code_names_add_image(struct cli *cli, struct code_names *n, const struct cod
 	return check_kernels(cli, n, g);
 }
 
-void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3,
-		      struct names_space *space)
+void code_names_space_at(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3, u64 tsc,
+			 struct names_space *space)
 {
+	struct code_tasks_found found;
 	size_t i;
 	bool cut;
 
-	*space = (struct names_space){ .vm = vm };
+	*space = (struct names_space){ .vm = vm, .tasks = n->tasks, .to = ~0ULL };
 	for (i = 0; i < n->guests && !space->guest; i++)
 		if (code_is_for(n->guest[i].given, vm))
 			space->guest = &n->guest[i];
-	if (!space->guest || !has_cr3)
+	if (has_cr3 && code_tasks_find(n->tasks, vm, cr3, tsc, &found)) {
+		space->task = found.task;
+		space->map = found.map;
+		space->maps = found.maps;
+		space->from = found.from;
+		space->to = found.to;
+	}
+	if (!space->guest || !has_cr3 || space->task)
 		return;
 	space->task = vmpt_guest_task_at(space->guest->guest, cr3);
 	if (space->task &&
 	    vmpt_guest_maps(space->guest->guest, space->task, &space->map, &space->maps, &cut))
 		space->maps = 0;
+}
+
+void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3,
+		      struct names_space *space)
+{
+	code_names_space_at(n, vm, has_cr3, cr3, ~0ULL, space);
 }
 
 /* ---- names ---- */
@@ -160,7 +175,8 @@ static bool find_kernel(const struct names_space *space, u64 ip, struct names_fo
 {
 	struct vmpt_guest_symbol s;
 
-	if (!vmpt_guest_symbol_at(space->guest->guest, ip, &s))
+	if (space->guest ? !vmpt_guest_symbol_at(space->guest->guest, ip, &s)
+			 : !code_tasks_symbol(space->tasks, space->vm, ip, &s))
 		return false;
 	cli_safe_name(s.name, found->safe);
 	found->name = found->safe;
@@ -192,7 +208,5 @@ bool code_names_find(struct cli *cli, const struct code_names *n, const struct n
 	found->offset = 0;
 	if (find_given(n, space, ip, found))
 		return true;
-	if (!space->guest)
-		return false;
 	return ip >> 63 ? find_kernel(space, ip, found) : find_program(cli, n, space, ip, found);
 }

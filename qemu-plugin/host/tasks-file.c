@@ -18,7 +18,7 @@
 #define MARK	     "{\"tsc\":\"0x"
 #define SYMBOLS_MARK "766d707473796d73"
 /* Of a line, for its readers; more maps of a process are left out. */
-#define LINE_MAX     65536u
+#define LINE_MAX     60000u
 #define MAP_MAX	     8192u
 #define SIZE_MAX_MIB 64u
 
