@@ -202,14 +202,17 @@ static int result_next(struct vmpt_flow *f, struct vmpt_flow_batch *batch)
 		return ret;
 	}
 	f->result++;
-	batch->reason = r->reason;
+	if (r->kind == VMPT_FLOW_GAP)
+		batch->reason = r->reason;
+	else
+		batch->off = r->reason;
 	batch->offset = r->offset;
 	batch->end = r->end;
 	batch->space = r->space == NONE || vmpt_flow_direct(f)
 			       ? r->space
 			       : f->job->maker->book.space[r->space];
 	batch->ip = r->ip;
-	ret = count_gap(f, r->reason, batch->space);
+	ret = r->kind == VMPT_FLOW_GAP ? count_gap(f, r->reason, batch->space) : 0;
 	return ret ? ret : 1;
 }
 
