@@ -519,18 +519,19 @@ static const struct machine *machine_of(const struct code_tasks *t, const char *
 
 static void find(const struct machine *m, u64 cr3, u64 tsc, struct code_tasks_found *found)
 {
-	u64 early = tsc < ~0ULL - BEFORE ? tsc + BEFORE : ~0ULL;
 	size_t at = state_at(m, cr3, tsc), next;
 	const struct state *s;
 
 	*found = (struct code_tasks_found){ .to = ~0ULL };
 	next = at ? at : vmpt_search(k, 0, m->states, m->state[k].cr3 < cr3);
-	if (next < m->states && m->state[next].cr3 == cr3)
+	if (next < m->states && m->state[next].cr3 == cr3) {
 		found->to = m->state[next].tsc;
-	if (!at && found->to <= early)
-		at = next + 1;
-	else if (!at)
-		found->to = found->to == ~0ULL ? ~0ULL : found->to - BEFORE;
+		/* The first one, which may have run before it was looked at. */
+		if (!at && found->to - tsc <= BEFORE)
+			at = next + 1;
+		else if (!at)
+			found->to -= BEFORE;
+	}
 	if (!at)
 		return;
 	s = &m->state[at - 1];

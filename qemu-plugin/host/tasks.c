@@ -407,7 +407,8 @@ static void look(struct tasks *tasks, struct vcpu *vcpu, struct tasks_vcpu *tv, 
 		read_maps(tasks, tv, s, tsc);
 		s->due = tsc + between(MAPS_FIRST, age, LOOK_LAST);
 	}
-	tv->due = tsc + between(LOOK_FIRST, age, s->due - tsc);
+	/* A new name is found when it is an eighth older than the process was then. */
+	tv->due = tsc + between(LOOK_FIRST, age / 8, s->due - tsc);
 }
 
 void tasks_look(struct tasks *tasks, struct vcpu *vcpu, struct tasks_vcpu *tv, u64 tsc)
