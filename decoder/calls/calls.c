@@ -293,8 +293,9 @@ static void take_event(struct vmpt_calls *e, struct feed *f)
 	c = enter_space(e, f, space);
 	if (!c)
 		return;
-	if (c->how) {
-		vmpt_calls_code_at(e, space, p.ip, &at);
+	/* The event may come at a branch's target. */
+	vmpt_calls_code_at(e, space, p.ip, &at);
+	if (c->how || (at.function && at.function != function_now(c->stack))) {
 		f->at = 0;
 		arrive(e, f, c, &at);
 	}

@@ -94,9 +94,9 @@ struct stack {
 	u32 over; /* calls for which there was no room */
 	u32 task;
 	u32 vm;
-	u32 root; /* node */
-	u64 cr3;  /* of the space of .root, ~0: the kernel's */
-	u64 left; /* number of the switch that left it */
+	u32 root;  /* node */
+	u64 cr3;   /* of the space of .root, ~0: the kernel's */
+	u32 group; /* of stacks that may be each other; 0: none */
 	u64 instructions;
 };
 
@@ -165,6 +165,7 @@ struct vmpt_calls {
 	struct stack **parked;
 	size_t parks;
 	u64 parked_frames;
+	u32 groups;
 
 	/* Of the part that is taken: what ran, for the time. */
 	struct segment {
@@ -243,6 +244,11 @@ void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, 
 		       const struct code *to);
 /* A stack that was left whose top returns to @ip, taken off the list; NULL. */
 struct stack *vmpt_calls_parked_at(struct vmpt_calls *e, const struct context *c, u64 cr3, u64 ip);
+/*
+ * Where @s was taken up it could have been another one, left now, whose frame like the top of @s
+ * returns to @to: they change places. Then that frame is the top.
+ */
+bool vmpt_calls_exchange(struct vmpt_calls *e, struct stack *s, const struct code *to);
 void vmpt_calls_park(struct vmpt_calls *e, struct context *c);
 
 #endif
