@@ -152,16 +152,19 @@ static int compare(const void *x, const void *y, void *opaque)
 	const struct order *o = opaque;
 	const struct name p = name_of_change(a, o->per, o->vms),
 			  q = name_of_change(b, o->per, o->vms);
-	u64 change[2], before, after;
+	u64 change[2] = { 0 }, both[2] = { 0 }, before, after;
 	unsigned int i;
 
 	for (i = 0; i < 2 && o->sort != HOT_SORT_NAME; i++) {
 		before = hot_change_value(i ? b : a, 0, o->sort, o->by);
 		after = hot_change_value(i ? b : a, 1, o->sort, o->by);
 		change[i] = before > after ? before - after : after - before;
+		both[i] = before + after;
 	}
-	if (o->sort != HOT_SORT_NAME && change[0] != change[1])
+	if (change[0] != change[1])
 		return change[0] > change[1] ? -1 : 1;
+	if (both[0] != both[1])
+		return both[0] > both[1] ? -1 : 1;
 	return by_name(&p, &q);
 }
 

@@ -89,6 +89,7 @@ static void put_root(struct cli *cli, const struct hot_tree *t, unsigned int by,
 
 void hot_speedscope(struct cli *cli, const struct hot_tree *t, unsigned int by, FILE *out)
 {
+	bool first = true;
 	u32 root;
 
 	fputs("{" HOT_SPEEDSCOPE_MARK VMPT_VERSION "\",\n"
@@ -99,7 +100,10 @@ void hot_speedscope(struct cli *cli, const struct hot_tree *t, unsigned int by, 
 	put_frames(cli, t, out);
 	fputs(",\n\"profiles\":[", out);
 	for (root = t->first[0]; root; root = t->next[root]) {
-		fputs(root == t->first[0] ? "\n" : ",\n", out);
+		if (!t->first[root] && !t->node[root].self[by])
+			continue;
+		fputs(first ? "\n" : ",\n", out);
+		first = false;
 		put_root(cli, t, by, root, out);
 	}
 	fputs("]}\n", out);
