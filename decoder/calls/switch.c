@@ -256,7 +256,7 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		      u32 from, bool *away)
 {
 	const struct part p = f->part[part];
-	const struct code *code;
+	struct code to;
 	u32 i;
 
 	if (p.kind == VMPT_FLOW_GAP) {
@@ -264,33 +264,36 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		return;
 	}
 	if (p.kind == VMPT_FLOW_EVENT) {
-		struct code at;
 		u32 space = vmpt_calls_space_of(l->e, f, p.space);
 
 		if (!ours(l, c, space))
 			return;
-		vmpt_calls_code_at(l->e, space, p.ip, &at);
+		vmpt_calls_code_at(l->e, space, p.ip, &to);
 		if (l->how)
-			look_at(l, &at, *away);
+			look_at(l, &to, *away);
 		l->how = HOW_EVENT;
 		l->from = p.ip;
 		*away = false;
 		return;
 	}
-	for (i = from; p.kind == VMPT_FLOW_BLOCKS && i < p.count && !l->done; i++) {
-		code = vmpt_calls_code(l->e, f, f->ids[p.first + i]);
-		if (!code)
+	if (p.kind != VMPT_FLOW_BLOCKS || vmpt_calls_blocks(l->e, f))
+		return;
+	for (i = from; i < p.count && !l->done; i++) {
+		const u32 id = f->ids[p.first + i];
+
+		if (!f->block[id].zone && vmpt_calls_new_block(l->e, f, id))
 			return;
-		if (!ours(l, c, code->space)) {
+		to = code_of(l->e, f, id);
+		if (!ours(l, c, to.space)) {
 			*away = true;
 			continue;
 		}
-		if (l->how && !l->done)
-			look_at(l, code, *away);
+		if (l->how)
+			look_at(l, &to, *away);
 		*away = false;
-		if (i + 1 < p.count || p.last == code->insns) {
-			l->how = vmpt_calls_how[code->branch];
-			l->from = code->next;
+		if (i + 1 < p.count || p.last == f->block[id].insns) {
+			l->how = f->block[id].how;
+			l->from = f->place[id].next;
 		}
 	}
 }
