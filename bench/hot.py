@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-"""vmpt hot --folded beside the flow alone (vmpt insn --count), and beside perf script with stacks of samples, on
+"""vmpt hot beside the flow alone (vmpt insn --count), and with --folded beside perf script with stacks of samples, on
 real traces with their code: CPU time of one thread each, in turn in each round, medians. Traces are repeated, so
 that the start of a program counts little. perf gets the same bytes as a perf.data of vmpt split, and an ELF file
 of the same code; what folds its samples is not counted.
@@ -70,6 +70,7 @@ def measure(folder, name, times):
 	code = f"--code={DATA}/{name}.addr"
 	run = {
 		"insn --count": [VMPT, "insn", "--count", "-j1", "-q", code, "x.pt"],
+		"hot": [VMPT, "hot", "-j1", "-q", code, "x.pt"],
 		"hot --folded": [VMPT, "hot", "--folded", "-j1", "-q", code, "x.pt"],
 	}
 	perf = perf_data(folder, name)
@@ -85,7 +86,7 @@ def measure(folder, name, times):
 	print(f"{name} x {times}: {count:,} instructions, {len(folded.splitlines()):,} stacks")
 	for what, s in median.items():
 		print(f"  {what:14} {s:7.3f} s  {median['insn --count'] / s:6.3f} of the flow"
-		      f"  {s / median['hot --folded']:6.2f} x hot")
+		      f"  {s / median['hot --folded']:6.2f} x hot --folded")
 
 
 for one, repeated in TRACES:

@@ -68,7 +68,7 @@ static bool ends_with(const char *name, size_t n, const char *end)
 
 size_t calls_part(const char *name)
 {
-	/* The compiler's; labels inside the kernel's entries (entry_64.S). */
+	/* The compiler's; labels inside the kernel's entries. */
 	static const char *const ends[] = { ".cold", "_after_hwframe", "_safe_stack" };
 	size_t n = strlen(name), i, k;
 
