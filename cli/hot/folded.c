@@ -81,15 +81,15 @@ int hot_folded(const struct hot_tree *t, unsigned int by, FILE *out)
 
 bool hot_is_folded(const char *head, size_t size)
 {
-	const char *end = memchr(head, '\n', size), *blank, *p;
+	bool stack = false, digits = false;
+	char last = '\0';
+	size_t i;
 
-	if (!end)
-		return false;
-	blank = memrchr(head, ' ', (size_t)(end - head));
-	if (!blank || !memchr(head, ';', (size_t)(blank - head)) || blank + 1 == end)
-		return false;
-	for (p = blank + 1; p < end; p++)
-		if (*p < '0' || *p > '9')
-			return false;
-	return true;
+	for (i = 0; i < size && head[i] != '\n'; last = head[i++]) {
+		const bool digit = head[i] >= '0' && head[i] <= '9';
+
+		stack |= head[i] == ';';
+		digits = digit && (digits || last == ' ');
+	}
+	return i < size && stack && digits;
 }

@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* vmpt insn: which instructions were executed, by the packets and images of the code. */
+#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "cli/insn/insn.h"
 
 static const struct cli_option options[] = {
 	TRACED_OPTIONS(struct insn, t.o),
+	CODE_LINES_OPTION(struct insn, t.o.lines),
+	CODE_DEBUGINFOD_OPTION(struct insn, t.names.ask),
+	CODE_MANGLED_OPTION(struct insn, t.names.mangled),
 	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",
 	  CLI_AT(struct insn, count) },
 	{ "hash", 0, CLI_FLAG, NULL,
 	  "count, and add the ordered hash of all instructions, to compare decoders",
 	  CLI_AT(struct insn, hash) },
+	{ "branches", 0, CLI_FLAG, NULL,
+	  "list only branches, with the address at which the flow went on, and whether conditional "
+	  "ones were taken",
+	  CLI_AT(struct insn, branches) },
+	{ "calls", 0, CLI_FLAG, NULL, "the same of near calls and returns only",
+	  CLI_AT(struct insn, calls) },
+	{ "around", 0, CLI_STRING, "TIME|OFFSET",
+	  "list the 32 rows before this time (as for --from), or this byte of the stream (0x...), "
+	  "and the 32 from there on",
+	  NULL, CLI_AT(struct insn, around) },
 	{ "head", 0, CLI_NUMBER, "N", "list only the first N instructions and gaps", NULL,
 	  CLI_AT(struct insn, head), .min = 1 },
 	{ 0 },
@@ -43,8 +58,10 @@ static int run_stream(struct cli *cli, size_t i)
 		.hash = d->hash,
 		.blocks = d->list || f->from || f->to,
 		/* In JSON each instruction has its packet's offset. */
-		.by_packet = d->list && cli->json,
+		.by_packet = d->list && (cli->json || d->around_offset),
 		.times = d->list || f->from || f->to,
+		.events = insn_only_branches(d),
+		.switches = insn_only_branches(d),
 	};
 	struct vmpt_flow *flow;
 	char name[32];
@@ -104,7 +121,7 @@ static int follow(struct cli *cli)
 		return CLI_FAILED;
 	}
 	/* A part of the trace does not say whether images fit. */
-	if (!d->t.images || !d->head || d->listed < d->head)
+	if (!d->t.images || (!d->around && (!d->head || d->listed < d->head)))
 		traced_warn(cli, &d->t, &d->total.counts);
 	if (d->list && cli->json)
 		end_list(cli);
@@ -122,10 +139,37 @@ static int check(struct cli *cli)
 
 	if (d->hash && cli_filter_any(cli))
 		return cli_usage(cli, "--hash is of all instructions: filter by --cpu only");
-	if (d->head && !d->list)
-		return cli_usage(cli, "--head is for the list: not with --count, "
-				      "--hash or --csv");
+	if (!d->list && (d->head || d->around || insn_only_branches(d)))
+		return cli_usage(cli, "--%s is for the list: not with --count, --hash or --csv",
+				 d->head     ? "head"
+				 : d->around ? "around"
+				 : d->calls  ? "calls"
+					     : "branches");
+	if (d->branches && d->calls)
+		return cli_usage(cli, "--branches has the calls of --calls: give one of them");
 	return CLI_OK;
+}
+
+/* The place of --around. */
+static int take_around(struct cli *cli)
+{
+	struct insn *d = cli->data;
+	char why[160], *end;
+
+	if (!d->around)
+		return CLI_OK;
+	if (!strncmp(d->around, "0x", 2) && isxdigit((unsigned char)d->around[2])) {
+		errno = 0;
+		d->place = strtoull(d->around, &end, 16);
+		d->around_offset = true;
+		return !errno && !*end ? CLI_OK
+				       : cli_usage(cli, "--around: '%s' is no offset", d->around);
+	}
+	if (vmpt_clocks_base(d->t.clocks.clocks) == VMPT_BASE_NONE)
+		return cli_usage(cli, "--around: %s has no times", cli->file[0]);
+	if (!cli_when_parse(&d->t.when, d->around, &d->place, why))
+		return CLI_OK;
+	return cli_usage(cli, "--around: '%s': %s", d->around, why);
 }
 
 static int run(struct cli *cli)
@@ -138,6 +182,8 @@ static int run(struct cli *cli)
 	if (ret)
 		return ret;
 	ret = traced_open(cli, &d->t);
+	if (!ret)
+		ret = take_around(cli);
 	if (!ret && d->list)
 		ret = traced_names_open(cli, &d->t);
 	if (!ret)

@@ -54,6 +54,7 @@ const char *traced_who(const struct traced *t, const struct vmpt_owner *owner, c
 void traced_names(const struct traced *t, const struct vmpt_space *s, struct names_space *names)
 {
 	code_names_space(&t->names, traced_vm(t, &s->owner, NULL), !s->no_cr3, s->cr3, names);
+	code_names_in(names, s);
 }
 
 int traced_compare(const struct vmpt_space *a, const struct vmpt_space *b)

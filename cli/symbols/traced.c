@@ -68,10 +68,10 @@ static int open_image(struct cli *cli, struct traced *t, const struct cli_vm_nam
 	return code;
 }
 
-static int open_images(struct cli *cli, struct traced *t)
+static int open_images(struct cli *cli, struct traced *t, bool named)
 {
 	struct cli_vm_names names = { 0 };
-	int code = cli_vm_names_open(cli, &t->clocks, &names);
+	int code = named ? cli_vm_names_open(cli, &t->clocks, &names) : CLI_OK;
 	size_t i;
 
 	if (!code)
@@ -97,14 +97,20 @@ int traced_open(struct cli *cli, struct traced *t)
 		return CLI_FAILED;
 	}
 	code = cli_filter_check(cli, 0, NULL);
-	if (!code)
-		code = cli_clocks_open(cli, &t->clocks);
+	if (code)
+		return code;
+	/* The clocks take longer than the flow without blocks. */
+	if (t->no_times && !cli_filter_clocks(cli) && !cli_vm_names_any(cli)) {
+		code = cli_filter_open(cli, NULL, NULL);
+		return code ? code : open_images(cli, t, false);
+	}
+	code = cli_clocks_open(cli, &t->clocks);
 	if (!code)
 		code = cli_when_open(cli, &t->clocks, cli_when_clock(cli), &t->when);
 	if (!code)
 		code = cli_filter_open(cli, &t->clocks, &t->when);
 	if (!code)
-		code = open_images(cli, t);
+		code = open_images(cli, t, true);
 	t->timed = !code && vmpt_clocks_base(t->clocks.clocks) != VMPT_BASE_NONE;
 	return code;
 }
@@ -114,6 +120,12 @@ int traced_names_open(struct cli *cli, struct traced *t)
 	int code = code_names_open(cli, &t->o.symbols, &t->names);
 	size_t i;
 
+	if (!code)
+		code = code_names_by_code(cli, &t->names, t->code);
+	if (!code)
+		code = code_names_add_host(cli, &t->names, t->clocks.clocks);
+	if (!code && t->o.lines)
+		code = names_lines_open(cli, &t->names);
 	for (i = 0; i < t->images && !code; i++)
 		if (t->image[i].used)
 			code = code_names_add_image(cli, &t->names, t->image[i].given,
@@ -215,6 +227,44 @@ int traced_losses(struct cli *cli, size_t i)
 		cli_lose_slice(cli, cli->stream[i], &slice);
 	vmpt_splitter_close(splitter);
 	return ret;
+}
+
+/* ---- times ---- */
+
+int traced_time_open(struct cli *cli, const struct traced *t, size_t i, struct traced_time *time)
+{
+	struct vmpt_options options = cli_stream_options(cli, i);
+
+	*time = (struct traced_time){ .tsc = VMPT_TIME_NONE };
+	options.progress = NULL;
+	options.threads = 1;
+	return t->timed ? vmpt_timed_open(&time->timed, t->clocks.clocks, i, &options) : 0;
+}
+
+int traced_time_to(struct traced_time *time, u64 offset)
+{
+	while (time->timed && !time->ended) {
+		const struct vmpt_batch *b = &time->batch.batch;
+		int ret;
+
+		if (time->item < b->count) {
+			if (b->base + b->items[time->item].offset > offset)
+				return 0;
+			time->tsc = time->batch.time[time->item++].tsc;
+			continue;
+		}
+		ret = vmpt_timed_next(time->timed, &time->batch);
+		if (ret < 0)
+			return ret;
+		time->ended = !ret;
+		time->item = 0;
+	}
+	return 0;
+}
+
+void traced_time_close(struct traced_time *time)
+{
+	vmpt_timed_close(time->timed);
 }
 
 /* ---- what does not fit ---- */

@@ -38,11 +38,13 @@ struct traced_gap {
 /* Values of TRACED_OPTIONS(). */
 struct traced_options {
 	struct cli_strings source, symbols;
-	u8 paging; /* enum vmpt_paging */
+	u8 paging;  /* enum vmpt_paging */
+	bool lines; /* CODE_LINES_OPTION(), of the commands that have it */
 };
 
 struct traced {
 	struct traced_options o;
+	bool no_times; /* of the command: clocks are opened only if filters or names need them */
 	struct cli_clocks clocks;
 	struct cli_times when;
 	bool timed; /* the trace has times */
@@ -54,6 +56,7 @@ struct traced {
 	struct traced_gap gap[VMPT_FLOW_REASONS];
 };
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type, a member */
 #define TRACED_OPTIONS(type, field)                                                               \
 	{ "code",                                                                                 \
 	  0,                                                                                      \
@@ -65,12 +68,13 @@ struct traced {
 	  CLI_AT(type, field.source),                                                             \
 	  .take = code_take },                                                                    \
 		CODE_SYMBOLS_OPTION(type, field.symbols), CODE_PAGING(type, field.paging)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* ---- traced.c ---- */
 
 /*
  * Open clocks, filters and images, those for their VMs; a trace of RTIT is refused. @t is all 0 but
- * for .o. 0, or an exit code after a message; traced_close() in either case.
+ * for .o and .no_times. 0, or an exit code after a message; traced_close() in either case.
  */
 int traced_open(struct cli *cli, struct traced *t);
 /* Open the names of the code, of images and --symbols: .names. 0, or an exit code. */
@@ -86,6 +90,22 @@ void traced_note_gap(struct traced *t, struct vmpt_flow *flow, const struct vmpt
 /* A stream with losses: how many bytes, and why, for the command's last line and exit code. 0 or a
  * negative error. */
 int traced_losses(struct cli *cli, size_t i);
+
+/* The time of each packet of a stream. */
+struct traced_time {
+	struct vmpt_timed *timed; /* NULL: no times */
+	struct vmpt_timed_batch batch;
+	size_t item;
+	bool ended;
+	u64 tsc; /* of the last packet; VMPT_TIME_NONE */
+};
+
+/* Open those of stream number @i: none if the trace has none. 0 or a negative error; close it. */
+int traced_time_open(struct cli *cli, const struct traced *t, size_t i, struct traced_time *time);
+/* .tsc becomes that of the packet at @offset, which never goes back. 0 or a negative error. */
+int traced_time_to(struct traced_time *time, u64 offset);
+void traced_time_close(struct traced_time *time);
+
 /* At the end: warn of images and code that do not fit the trace, of which @counts are the sum. */
 void traced_warn(struct cli *cli, const struct traced *t, const struct vmpt_flow_counts *counts);
 /* Whether the filters, times aside, want the instructions of @space; if so something fits them. */
