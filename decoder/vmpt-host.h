@@ -53,6 +53,7 @@ int vmpt_host_open_abi(struct vmpt_host **host, struct vmpt_trace *trace, u64 ab
 /* @host may be NULL. */
 void vmpt_host_close(struct vmpt_host *host);
 
+/* @kernel: what is known of it; the build id is the host's. */
 void vmpt_host_kernel(const struct vmpt_host *host, struct vmpt_host_kernel *kernel);
 
 /* Process number @n < .processes, by pid, then by time; NULL: there is none. */

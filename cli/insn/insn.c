@@ -181,6 +181,7 @@ static int run(struct cli *cli)
 	ret = check(cli);
 	if (ret)
 		return ret;
+	d->t.little = d->head;
 	ret = traced_open(cli, &d->t);
 	if (!ret)
 		ret = take_around(cli);

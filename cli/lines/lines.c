@@ -7,6 +7,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "util/search.h"
 
 #define RANGES_MAX (1u << 22)
+#define STEPS_MAX  (1u << 24)
 
 /* Code of a unit. */
 struct range {
@@ -42,7 +44,7 @@ struct name {
 struct vmpt_lines {
 	struct file file, alt;
 	struct range *range; /* by .start */
-	size_t ranges;
+	size_t ranges, steps;
 	struct name *name;
 	size_t names;
 	struct vmpt_hash name_of;
@@ -50,7 +52,7 @@ struct vmpt_lines {
 
 static bool open_file(struct file *f, int fd)
 {
-	*f = (struct file){ .fd = dup(fd) };
+	*f = (struct file){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 1) };
 	if (f->fd < 0)
 		return false;
 	elf_version(EV_CURRENT);
@@ -87,6 +89,9 @@ static bool add_ranges(struct vmpt_lines *l, Dwarf_Die *die)
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		/* Units may have the same list, so it is not the file's size that limits this. */
+		if (l->steps++ == STEPS_MAX)
+			return false;
 		/* The linker left out code at 0. */
 		if (!start || end <= start)
 			continue;

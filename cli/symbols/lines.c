@@ -75,7 +75,7 @@ static size_t id_of(int fd, u8 id[64])
 struct vmpt_lines *names_lines_read(const struct code_names *n, const char *path)
 {
 	int fd = names_open_regular(path), other;
-	struct vmpt_lines *lines = read_lines(n, fd < 0 ? -1 : dup(fd));
+	struct vmpt_lines *lines = read_lines(n, fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 1));
 	u8 id[64];
 	size_t i, size = fd < 0 || lines ? 0 : id_of(fd, id);
 

@@ -82,16 +82,19 @@ static size_t id_of_file(const char *path, u8 id[64])
 	return n;
 }
 
+/* Of x86; others are in such folders, too. */
 static bool is_regular_elf(const char *path)
 {
 	int fd = names_open_regular(path);
-	char magic[SELFMAG];
-	bool is = fd >= 0 && pread(fd, magic, SELFMAG, 0) == SELFMAG &&
-		  !memcmp(magic, ELFMAG, SELFMAG);
+	Elf64_Half machine;
+	u8 head[20] = { 0 };
+	bool is = fd >= 0 && pread(fd, head, sizeof(head), 0) == sizeof(head) &&
+		  !memcmp(head, ELFMAG, SELFMAG);
 
 	if (fd >= 0)
 		close(fd);
-	return is;
+	memcpy(&machine, head + offsetof(Elf64_Ehdr, e_machine), sizeof(machine));
+	return is && (machine == EM_X86_64 || machine == EM_386);
 }
 
 static int add_file(struct cli *cli, struct code_names *n, const char *path)

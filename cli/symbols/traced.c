@@ -123,7 +123,7 @@ int traced_names_open(struct cli *cli, struct traced *t)
 	if (!code)
 		code = code_names_by_code(cli, &t->names, t->code);
 	if (!code)
-		code = code_names_add_host(cli, &t->names, t->clocks.clocks);
+		code = code_names_add_host(cli, &t->names, t->little ? NULL : t->clocks.clocks);
 	if (!code && t->o.lines)
 		code = names_lines_open(cli, &t->names);
 	for (i = 0; i < t->images && !code; i++)

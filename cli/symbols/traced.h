@@ -45,6 +45,7 @@ struct traced_options {
 struct traced {
 	struct traced_options o;
 	bool no_times; /* of the command: clocks are opened only if filters or names need them */
+	bool little;   /* of the command: names must not need the whole trace first */
 	struct cli_clocks clocks;
 	struct cli_times when;
 	bool timed; /* the trace has times */
@@ -74,7 +75,7 @@ struct traced {
 
 /*
  * Open clocks, filters and images, those for their VMs; a trace of RTIT is refused. @t is all 0 but
- * for .o and .no_times. 0, or an exit code after a message; traced_close() in either case.
+ * for .o, .no_times and .little. 0, or an exit code after a message; traced_close() in either case.
  */
 int traced_open(struct cli *cli, struct traced *t);
 /* Open the names of the code, of images and --symbols: .names. 0, or an exit code. */
