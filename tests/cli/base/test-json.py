@@ -26,7 +26,7 @@ SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
 # that change, clocks of guests, several CPUs and VMs.
 SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "list",
-		       "branches", "guest"),
+		       "branches", "guest", "hot"),
 	  "test-cli-timeline": ("perf", "timeline")}
 checks = failures = 0
 
@@ -120,6 +120,7 @@ def every_command(folder, files, *options):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "insn", "--count", *options, *files)
 	vmpt(folder, "insn", *options, *files)
+	vmpt(folder, "hot", *options, *files)
 	for more in ([], ["--blocks"], ["--edges"], ["--functions"]):
 		text = vmpt(folder, "coverage", *more, *options, *files)
 		if more == ["--blocks"]:
@@ -178,7 +179,7 @@ def b8_other_tests(folder):
 		fits(name, f"vmpt {line}", documents_of(name, text))
 	for command in ("stat", "vms", "dump"):
 		check((command, True) in seen, f"{command} of RTIT")
-	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest"):
+	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest", "hot"):
 		check((command, False) in seen, command)
 
 
