@@ -25,7 +25,7 @@ SOURCE, TESTS = (pathlib.Path(p).absolute() for p in sys.argv[3:5])
 SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
 # that change, clocks of guests, several CPUs and VMs.
-SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "guest"),
+SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "guest", "tree", "latency"),
 	  "test-cli-timeline": ("perf", "timeline")}
 checks = failures = 0
 
@@ -117,6 +117,9 @@ def every_command(folder, files, *options):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "insn", "--count", *options, *files)
 	vmpt(folder, "insn", *options, *files)
+	for per in ("cpu", "task"):
+		vmpt(folder, "calls", f"--per={per}", *rates, *options, *files)
+	vmpt(folder, "latency", "*", *timed, *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
@@ -170,7 +173,7 @@ def b8_other_tests(folder):
 		fits(name, f"vmpt {line}", documents_of(name, text))
 	for command in ("stat", "vms", "dump"):
 		check((command, True) in seen, f"{command} of RTIT")
-	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest"):
+	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest", "calls", "latency"):
 		check((command, False) in seen, command)
 
 
@@ -243,7 +246,7 @@ def b8_documented():
 		keys(schema, found)
 		words = recording if path.name.startswith("recording") else common
 		for key in sorted(found):
-			stem = re.sub("_(ns|ticks)$", "_*", key)
+			stem = re.sub("_(ns|ticks|instructions)$", "_*", key)
 			check(key in words or stem in words, f"the documents lack {key} of {path.name}")
 		closed(schema, "", path.name)
 
