@@ -314,9 +314,11 @@ static void take_event(struct vmpt_calls *e, struct feed *f)
 	c->from = p.ip;
 }
 
+/* Where only a guest's code is known, each of its exits leads to one of the host. */
 static void take_gap(struct vmpt_calls *e, struct feed *f)
 {
-	struct context *c = f->context;
+	const u32 space = vmpt_calls_space_of(e, f, f->part[f->part_at].space);
+	struct context *c = space == NONE ? f->context : enter_space(e, f, space);
 
 	e->counts.gaps += e->counting;
 	if (!c)

@@ -88,6 +88,8 @@ struct feed {
 	size_t item;
 	bool timed_ended, ready;
 	struct vmpt_time now;	 /* of the last packet at or before the place asked for */
+	struct vmpt_time before; /* of the last packet before .followed */
+	u64 followed;		 /* the last end of a part */
 	u64 tsc, tsc_end;	 /* of the current part */
 	u32 at;			 /* in it: the current block */
 	struct context *context; /* which ran last; NULL: none */
