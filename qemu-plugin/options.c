@@ -22,7 +22,9 @@ enum option_view {
 	PT = 4,
 	RTIT = 8,
 	/* … or a code stream */
-	CODE = 16
+	CODE = 16,
+	/* … or a truth file */
+	TRUTH = 32
 };
 
 struct option {
@@ -84,6 +86,8 @@ static const struct option table[] = {
 	  "with guest-view: whether its performance counters count", 0, 0 },
 	{ "truth", OPT_TEXT, ANY_VIEW, AT(truth), "PREFIX",
 	  "write which blocks were executed to PREFIX.vCPU", 0, 0 },
+	{ "truth-sp", OPT_FLAG, TRUTH, AT(truth_sp), "1",
+	  "with truth: and RSP after calls, returns, events, and where it is loaded", 0, 0 },
 	{ "mode", OPT_MODE, ANY_VIEW, AT(mode), "MODE",
 	  "permissions of the files that are made, in octal (600)", 0600, 0777 },
 };
@@ -197,6 +201,8 @@ static int check_view(const struct options *options, const struct option *opt, c
 		why = "needs the guest view: add guest-view=1";
 	else if (opt->needs & CODE && !options->code)
 		why = "needs a code stream: add code=FILE";
+	else if (opt->needs & TRUTH && !options->truth)
+		why = "needs a truth file: add truth=PREFIX";
 	else if (opt->needs & PT && options->rtit)
 		why = "is of Intel PT, not of RTIT";
 	else if (opt->needs & RTIT && !options->rtit)

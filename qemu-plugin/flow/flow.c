@@ -223,10 +223,12 @@ void flow_block_truth(unsigned int index, void *user)
 	u64 ip, progress = vcpu->hot->progress;
 	struct truth_state state;
 	struct vmpt_now now;
+	bool moved_sp;
 
 	if (!flow_begin(vcpu))
 		return;
 	vcpu->hot->progress = 0;
+	moved_sp = vcpu->plugin->options.truth_sp && (!vcpu->block || vcpu->block->moves_sp);
 	block_begins(vcpu, block);
 	if (vcpu->code)
 		code_runs(vcpu, block, block->start + vcpu->delta);
@@ -236,6 +238,8 @@ void flow_block_truth(unsigned int index, void *user)
 	ip = read_ip(vcpu, block->start);
 	vcpu->misplaced += ip != block->start + vcpu->delta;
 	truth_block(vcpu->truth, block, ip, progress);
+	if (moved_sp)
+		truth_sp(vcpu->truth, qemu_read_reg(vcpu->regs, QREG_RSP));
 	if (truth_has_states(vcpu)) {
 		state = state_now(vcpu);
 		truth_state(vcpu->truth, &state, ip);
@@ -390,6 +394,8 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 	vcpu->arrived = true;
 	if (vcpu->truth)
 		truth_event(vcpu->truth, vcpu->hot->progress, has_state ? &state : NULL, from, to);
+	if (vcpu->plugin->options.truth_sp)
+		truth_sp(vcpu->truth, qemu_read_reg(vcpu->regs, QREG_RSP));
 	vcpu->hot->armed = 0;
 	vcpu->hot->progress = 0;
 }

@@ -235,6 +235,11 @@ void truth_event(struct truth *truth, u64 progress, const struct truth_state *st
 	put(truth, &to, sizeof(to));
 }
 
+void truth_sp(struct truth *truth, u64 sp)
+{
+	put_address(truth, TRUTH_SP, sp);
+}
+
 void truth_begin(struct truth *truth, u64 ip)
 {
 	put_address(truth, TRUTH_BEGIN, ip);

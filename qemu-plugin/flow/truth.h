@@ -38,6 +38,8 @@ void truth_time(struct truth *truth, const struct truth_state *state, u64 tsc);
 /* @state: at @from, where no block may have begun since a far transfer; NULL: none is written. */
 void truth_event(struct truth *truth, u64 progress, const struct truth_state *state, u64 from,
 		 u64 to);
+/* RSP where the last reported block, or what follows the last event, begins. */
+void truth_sp(struct truth *truth, u64 sp);
 void truth_begin(struct truth *truth, u64 ip);
 void truth_end(struct truth *truth, u64 ip);
 /* Whether the block that began last is not written yet and has @code. */
