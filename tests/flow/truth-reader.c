@@ -438,7 +438,9 @@ bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
 	} while (item->kind >= TRUTH_RUN_STATE && item->kind <= TRUTH_RUN_SP);
 	item->sp = r->now.sp;
 	item->has_sp = r->now.has_sp;
-	r->now.has_sp = false;
+	/* Begins and ends of runs may come before their block. */
+	if (item->kind == TRUTH_RUN_BLOCK || item->kind == TRUTH_RUN_EVENT)
+		r->now.has_sp = false;
 	return true;
 }
 

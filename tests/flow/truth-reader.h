@@ -42,8 +42,8 @@ struct truth_item {
 	u32 flags; /* of the block: those of truth_now, and its cr3 */
 	u64 cr3;
 	u64 from, to; /* of an event; BEGIN and END have @from */
-	u64 sp;	      /* RSP where the item begins, if the file has it: … */
-	bool has_sp;  /* … a SP came since the item before. Not with .traced_only */
+	u64 sp;	      /* RSP where the block begins, or before the event, if the file has it: … */
+	bool has_sp;  /* … a SP came since the one before. Not with .traced_only */
 };
 
 /* The last STATE, or of TIME flags, tsc and cr3. */
