@@ -25,9 +25,12 @@
 #include "tests/calls/true-stacks.h"
 #include "util/array.h"
 
-#define SIDES  2 /* before the first program, after it */
 #define FRAMES 24
+#define KINDS  512u /* the last one is all others */
 #define ANY    (~0u)
+
+/* When: in firmware; in the kernel before the first program; after it. */
+enum side { FIRMWARE, KERNEL, PROGRAMS, SIDES };
 
 /* Of the calls. */
 struct task {
@@ -38,7 +41,7 @@ struct task {
 struct stream {
 	u64 pos, offset;
 	u32 task, node; /* ANY: none yet */
-	bool differs;
+	bool differs, anchored;
 	u32 kind; /* of the difference */
 };
 
@@ -176,6 +179,8 @@ static u32 kind_of(u32 dn, u32 tn)
 		if (kinds[i].function == k.function && kinds[i].want == k.want &&
 		    kinds[i].what == k.what && kinds[i].want_what == k.want_what)
 			return i;
+	if (kind_count == KINDS)
+		return KINDS - 1;
 	if (vmpt_grow(&kinds, kind_count))
 		exit(1);
 	kinds[kind_count++] = k;
@@ -192,16 +197,21 @@ static void place(unsigned int cpu, const struct true_state *s)
 static void differ(unsigned int cpu, const struct true_state *s, int side)
 {
 	struct stream *d = &at[cpu];
-	u32 kind = kind_of(d->node, s->node);
-	struct kind *k = &kinds[kind];
+	struct kind *k;
+	u32 kind;
 
+	/* It switches stacks without a function to tell. */
+	if (side == FIRMWARE)
+		return;
+	kind = kind_of(d->node, s->node);
+	k = &kinds[kind];
 	k->states[side]++;
 	if (d->differs && d->kind == kind)
 		return;
 	d->kind = kind;
 	if (k->count[side]++ >= shown_max || kind >= kind_max)
 		return;
-	printf("kind %u%s: ", kind, side ? "" : ", before the first program");
+	printf("kind %u%s: ", kind, side == PROGRAMS ? "" : ", before the first program");
 	place(cpu, s);
 	show_stacks(d->node, s->node);
 }
@@ -226,7 +236,7 @@ static void check_task(unsigned int cpu, const struct true_state *s, int side)
 		vmpt_calls_task(calls, at[cpu].task, &info);
 		if (info.one_of > 1) {
 			exchanged[side]++;
-		} else if (wrong_task[side]++ < shown_max) {
+		} else if (wrong_task[side]++ < shown_max && side != FIRMWARE) {
 			printf("task: was %u: ", d->truth - 1);
 			place(cpu, s);
 		}
@@ -244,9 +254,16 @@ static bool in_switch(const struct true_state *s)
 	return fn && fn->role == VMPT_ROLE_SWITCH;
 }
 
+static int side_of(const struct true_state *s)
+{
+	if (truths.user_tsc && s->tsc >= truths.user_tsc)
+		return PROGRAMS;
+	return truths.node[s->node].now ? KERNEL : FIRMWARE;
+}
+
 static void compare(unsigned int cpu, const struct true_state *s)
 {
-	int side = truths.user_tsc && s->tsc >= truths.user_tsc;
+	int side = side_of(s);
 	struct stream *d = &at[cpu];
 	bool hidden = false;
 
@@ -284,14 +301,43 @@ static bool settle(unsigned int cpu, u64 pos)
 	return true;
 }
 
+/*
+ * Firmware has threads. Where the calls find another one by a RET, no item says how much the first
+ * one had executed, so the place in the truth is known from the kernel's first function on.
+ */
+static bool anchor(const struct vmpt_call_item *it)
+{
+	const struct symbol *fn = symbols_find(&symbols, node(it->node)->function);
+	struct true_cpu *c = &truths.cpu[it->stream];
+	struct stream *d = &at[it->stream];
+
+	if (!fn || it->what != VMPT_CALL_ENTER ||
+	    (strcmp(fn->name, "start_kernel") != 0 && strcmp(fn->name, "start_secondary") != 0))
+		return true;
+	for (;; c->head++) {
+		while (c->head >= c->states) {
+			if (c->ended || !true_until(&truths, it->stream, c->pos))
+				return false;
+		}
+		if (truths.node[c->state[c->head].node].start == fn->start)
+			break;
+	}
+	d->pos = c->state[c->head].pos;
+	d->anchored = true;
+	return true;
+}
+
 static bool take(const struct vmpt_call_item *it)
 {
 	struct stream *d = &at[it->stream];
 	struct task *task = task_of(it->task);
 
 	items[it->what]++;
-	if (it->what != VMPT_CALL_RUN &&
-	    !settle(it->stream, d->pos + it->instructions - task->instructions))
+	if (!d->anchored) {
+		if (!anchor(it))
+			return false;
+	} else if (it->what != VMPT_CALL_RUN &&
+		   !settle(it->stream, d->pos + it->instructions - task->instructions))
 		return false;
 	task->instructions = it->instructions;
 	d->offset = it->offset;
@@ -323,8 +369,9 @@ static void show_kinds(void)
 
 		printf("kind %u: %llu times, %llu states (before: %llu, %llu): calls %c:%s, truth "
 		       "%c:%s\n",
-		       i, (unsigned long long)k->count[1], (unsigned long long)k->states[1],
-		       (unsigned long long)k->count[0], (unsigned long long)k->states[0],
+		       i, (unsigned long long)k->count[PROGRAMS],
+		       (unsigned long long)k->states[PROGRAMS],
+		       (unsigned long long)k->count[KERNEL], (unsigned long long)k->states[KERNEL],
 		       letters[k->what], symbols_name(&symbols, k->function), letters[k->want_what],
 		       symbols_name(&symbols, k->want));
 	}
@@ -350,7 +397,8 @@ static void show_truths(void)
 
 static void show(void)
 {
-	static const char *const when[SIDES] = { "before the first program", "after it" };
+	static const char *const when[SIDES] = { "firmware", "the kernel before the first program",
+						 "after it" };
 	struct vmpt_calls_counts c;
 
 	vmpt_calls_total(calls, &c);
@@ -456,7 +504,7 @@ static bool check(void)
 	show();
 	vmpt_calls_close(calls);
 	vmpt_clocks_close(clocks);
-	return good && different[1] + wrong_task[1] <= allow;
+	return good && different[PROGRAMS] + wrong_task[PROGRAMS] <= allow;
 }
 
 int main(int argc, char **argv)

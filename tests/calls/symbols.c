@@ -19,8 +19,8 @@ static u8 role_of(const char *name)
 {
 	if (!strcmp(name, "__switch_to_asm"))
 		return VMPT_ROLE_SWITCH;
-	if (!strncmp(name, "__x86_indirect_", 15) || !strcmp(name, "__x86_return_thunk") ||
-	    !strncmp(name, "srso_", 5) || !strcmp(name, "zen_untrain_ret"))
+	/* Retpolines, and what kernels jump to in place of a RET. */
+	if (!strncmp(name, "__x86_indirect_", 15) || strstr(name, "_return_thunk"))
 		return VMPT_ROLE_THUNK;
 	return VMPT_ROLE_PLAIN;
 }

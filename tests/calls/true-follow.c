@@ -228,6 +228,9 @@ static void push_call(struct true_stacks *t, struct true_cpu *c, u64 ip, u64 sp,
 				.kernel = ip >> 63,
 				.region = true_region(c->task, sp) };
 
+	/* They only fill the processor's stack of return addresses. */
+	if (fn && fn->role == VMPT_ROLE_SWITCH && fn->start == top->now && ip != fn->start)
+		return;
 	t->calls++;
 	f.thunk = fn && fn->role == VMPT_ROLE_THUNK;
 	f.optional = fn && fn->start == top->now && ip != fn->start;
@@ -422,6 +425,10 @@ static bool take_block(struct true_stacks *t, struct true_cpu *c)
 
 	if (!b)
 		return false;
+	{ static u64 dbg[3]; static int have; /*DBG*/
+	if (!have) { const char *v = getenv("TRUE_DEBUG"); have = v ? 1 : 2; if (v) sscanf(v, "%lu:%lu:%lu", &dbg[0], &dbg[1], &dbg[2]); }
+	if (have == 1 && c->index == dbg[0] && c->pos >= dbg[1] && c->pos <= dbg[2])
+		printf("  @%lu %lx+%u %s how %u sp %lx has %u frames %zu top %lx\n", (unsigned long)c->pos, (unsigned long)item->block->ip, item->insns, b->function ? b->function->name : "-", c->how, (unsigned long)item->sp, item->has_sp, c->task->frames, (unsigned long)true_top(c->task)->sp); }
 	c->space = item->cr3 >> 13;
 	if ((c->how || item->has_sp || b->function != c->function) &&
 	    !arrive(t, c, item->block->ip, item, b->function))

@@ -95,6 +95,11 @@ void true_now(struct true_stacks *t, struct true_task *task, const struct symbol
 
 	if (!fn || fn->start == top->now || fn->role == VMPT_ROLE_THUNK)
 		return;
+	/* Its own calls to itself have ended, though RSP has not been seen since. */
+	while (top->optional && fn->start == ip && task->frames > 1) {
+		task->frames--;
+		top = true_top(task);
+	}
 	if (fn->start == ip || top->thunk)
 		top->start = fn->start;
 	top->now = fn->start;
