@@ -88,6 +88,11 @@ static const struct vmpt_call_node *node(u32 i)
 	return &nodes[i];
 }
 
+static bool is_first(const struct symbol *fn)
+{
+	return !strcmp(fn->name, "start_kernel") || !strcmp(fn->name, "start_secondary");
+}
+
 static bool frame_equal(const struct vmpt_call_node *d, const struct true_node *t)
 {
 	return d->kind == t->kind && (d->function == t->start || d->function == t->now);
@@ -96,6 +101,14 @@ static bool frame_equal(const struct vmpt_call_node *d, const struct true_node *
 static bool is_end(const struct vmpt_call_node *d)
 {
 	return d->kind == VMPT_CALL_ROOT || d->kind == VMPT_CALL_UNKNOWN;
+}
+
+/* What is below the kernel's first function: of the first vCPU, and of others. */
+static bool is_firmware(const struct vmpt_call_node *d)
+{
+	const struct symbol *fn = symbols_find(&symbols, d->function);
+
+	return fn && d->function == fn->at && is_first(fn);
 }
 
 /* *@hidden: the calls do not know callers that the truth has. */
@@ -108,7 +121,7 @@ static bool equal(u32 dn, u32 tn, bool *hidden)
 	if (equal_to[dn] == tn + 1)
 		return true;
 	if (t->kind == VMPT_CALL_ROOT)
-		return is_end(d) || is_end(node(d->parent));
+		return is_end(d) || is_end(node(d->parent)) || is_firmware(d);
 	if (d->kind == VMPT_CALL_UNKNOWN) {
 		*hidden = true;
 		return true;
@@ -340,8 +353,7 @@ static bool anchor(const struct vmpt_call_item *it)
 	struct true_cpu *c = &truths.cpu[it->stream];
 	struct stream *d = &at[it->stream];
 
-	if (!fn || it->what != VMPT_CALL_ENTER ||
-	    (strcmp(fn->name, "start_kernel") != 0 && strcmp(fn->name, "start_secondary") != 0))
+	if (!fn || it->what != VMPT_CALL_ENTER || !is_first(fn))
 		return true;
 	for (;; c->head++) {
 		while (c->head >= c->states) {
@@ -369,16 +381,6 @@ static bool take(const struct vmpt_call_item *it)
 		   !settle(it->stream, d->pos + it->instructions - task->instructions))
 		return false;
 	task->instructions = it->instructions;
-	if (getenv("RUNS") && it->what == VMPT_CALL_RUN && d->anchored) { /*DBG*/
-		struct vmpt_call_task info; static int n;
-		vmpt_calls_task(calls, it->task, &info);
-		true_until(&truths, it->stream, d->pos + 30);
-		struct true_cpu *c = &truths.cpu[it->stream]; size_t h = c->head;
-		while (h + 1 < c->states && c->state[h + 1].pos <= d->pos + 12) h++;
-		printf("RUN cpu %u pos %llu task %u one_of %u true %u\n", it->stream, (unsigned long long)d->pos, it->task, info.one_of, c->state[h].task);
-		show_stacks(it->node, c->state[h].node);
-		if (n++ > atoi(getenv("RUNS"))) exit(0);
-	}
 	d->offset = it->offset;
 	d->task = it->task;
 	d->node = it->what == VMPT_CALL_LEAVE ? node(it->node)->parent : it->node;

@@ -113,7 +113,7 @@ START_TEST(calls)
 	call(B);
 	sp(STACK_1 - 0x110);
 	nop(C);
-	nop(I); /* C jumps to it */
+	nop(I);			 /* C jumps to it */
 	run(I + 1, 3, 0xc48948); /* mov %rax,%rsp: longjmp() */
 	sp(STACK_1 - 0x108);
 	run(B + 5, 2, 0xe0ff);

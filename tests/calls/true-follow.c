@@ -425,10 +425,6 @@ static bool take_block(struct true_stacks *t, struct true_cpu *c)
 
 	if (!b)
 		return false;
-	{ static u64 dbg[3]; static int have; /*DBG*/
-	if (!have) { const char *v = getenv("TRUE_DEBUG"); have = v ? 1 : 2; if (v) sscanf(v, "%lu:%lu:%lu", &dbg[0], &dbg[1], &dbg[2]); }
-	if (have == 1 && c->index == dbg[0] && c->pos >= dbg[1] && c->pos <= dbg[2])
-		printf("  @%lu %lx+%u %s how %u sp %lx has %u frames %zu top %lx\n", (unsigned long)c->pos, (unsigned long)item->block->ip, item->insns, b->function ? b->function->name : "-", c->how, (unsigned long)item->sp, item->has_sp, c->task->frames, (unsigned long)true_top(c->task)->sp); }
 	c->space = item->cr3 >> 13;
 	if ((c->how || item->has_sp || b->function != c->function) &&
 	    !arrive(t, c, item->block->ip, item, b->function))
