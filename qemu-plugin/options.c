@@ -24,7 +24,9 @@ enum option_view {
 	/* … or a code stream */
 	CODE = 16,
 	/* … or a list of tasks */
-	TASKS = 32
+	TASKS = 32,
+	/* … or a truth file */
+	TRUTH = 64
 };
 
 struct option {
@@ -90,6 +92,8 @@ static const struct option table[] = {
 	  "with guest-view: whether its performance counters count", 0, 0 },
 	{ "truth", OPT_TEXT, ANY_VIEW, AT(truth), "PREFIX",
 	  "write which blocks were executed to PREFIX.vCPU", 0, 0 },
+	{ "truth-sp", OPT_FLAG, TRUTH, AT(truth_sp), "1",
+	  "with truth: and RSP after calls, returns, events, and where it is loaded", 0, 0 },
 	{ "mode", OPT_MODE, ANY_VIEW, AT(mode), "MODE",
 	  "permissions of the files that are made, in octal (600)", 0600, 0777 },
 };
@@ -203,6 +207,8 @@ static int check_view(const struct options *options, const struct option *opt, c
 		why = "needs the guest view: add guest-view=1";
 	else if (opt->needs & CODE && !options->code)
 		why = "needs a code stream: add code=FILE";
+	else if (opt->needs & TRUTH && !options->truth)
+		why = "needs a truth file: add truth=PREFIX";
 	else if (opt->needs & TASKS && !options->tasks)
 		why = "needs a list of tasks: add tasks=FILE";
 	else if (opt->needs & PT && options->rtit)

@@ -39,6 +39,7 @@ struct options {
 	bool counters;	       /* performance counters count */
 
 	const char *truth; /* prefix of the truth files; NULL: none */
+	bool truth_sp;	   /* they have RSP at calls, returns, … */
 
 	u64 mode; /* permissions of all files that are made */
 };
