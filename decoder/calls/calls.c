@@ -205,7 +205,7 @@ static void arrive(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 	const bool called = c->how == HOW_CALL;
 
 	vmpt_calls_arrive(e, f, c, to);
-	if (called && to->role == VMPT_ROLE_SWITCH && !e->error) {
+	if (called && to->role == VMPT_ROLE_SWITCH && to->ip == to->function && !e->error) {
 		vmpt_calls_switch(e, f, c, f->at, to);
 		if (c->stack)
 			vmpt_calls_say(e, f, c->stack, VMPT_CALL_RUN, NULL, c->stack->depth);

@@ -213,6 +213,12 @@ static inline bool is_handler(const struct code *to, u64 from, u64 function)
 	return after > 2 * insn_max && !(to->function && to->function == function);
 }
 
+/* A CALL to @to only fills the processor's stack of return addresses: no RET belongs to it. */
+static inline bool vmpt_calls_fills(const struct code *to)
+{
+	return to->role == VMPT_ROLE_SWITCH && to->ip != to->function;
+}
+
 /* ---- feed.c ---- */
 
 int vmpt_calls_feed_open(struct vmpt_calls *e, struct feed *f, const struct vmpt_stream *stream,
