@@ -79,7 +79,7 @@ static void json_names(const struct walk *w, json_t *o, u64 ip)
 		cli_json_number(w->cli, o, "tgid", t->tgid);
 		cli_json_string(w->cli, o, "comm", t->comm);
 	}
-	if (!code_names_find(w->cli, &d->code_names, &w->names, ip, &f))
+	if (!code_names_find(w->cli, &d->t.names, &w->names, ip, &f))
 		return;
 	if (f.module)
 		cli_json_string(w->cli, o, "module", f.module);
@@ -95,23 +95,24 @@ static json_t *json_head(const struct walk *w, u64 offset, u64 ip)
 
 	cli_json_stream(w->cli, o, w->cli->stream[w->stream]);
 	cli_json_number(w->cli, o, "offset", offset);
-	if (d->timed && w->tsc == VMPT_TIME_NONE)
+	if (d->t.timed && w->tsc == VMPT_TIME_NONE)
 		cli_json_set(w->cli, o, "host_tsc", json_null());
-	else if (d->timed)
+	else if (d->t.timed)
 		cli_json_hex(w->cli, o, "host_tsc", w->tsc);
 	cli_json_hex(w->cli, o, "ip", ip);
-	if (code_names_any(&d->code_names))
+	if (code_names_any(&d->t.names))
 		json_names(w, o, ip);
 	return o;
 }
 
 static void json_gap(const struct walk *w, const struct vmpt_flow_batch *b, bool space)
 {
+	const struct insn *d = w->cli->data;
 	json_t *o = json_head(w, b->offset, b->ip);
 
 	if (space)
-		insn_json_space(w->cli, o, &w->in);
-	cli_json_string(w->cli, o, "gap", insn_reason_key[b->reason]);
+		traced_json_space(w->cli, &d->t, o, &w->in);
+	cli_json_string(w->cli, o, "gap", traced_reason_key[b->reason]);
 	cli_json_print(w->cli, o, stdout, true);
 }
 
@@ -126,7 +127,7 @@ static void print_symbol(const struct walk *w, u64 ip)
 	struct names_found f;
 
 	*text = '\0';
-	if (code_names_find(w->cli, &d->code_names, &w->names, ip, &f)) {
+	if (code_names_find(w->cli, &d->t.names, &w->names, ip, &f)) {
 		const char *base = f.module ? strrchr(f.module, '/') : NULL;
 
 		if (f.module)
@@ -143,11 +144,11 @@ static void print_head(const struct walk *w, u64 ip)
 	char when[CLI_WHEN] = "–";
 
 	if (w->tsc != VMPT_TIME_NONE)
-		cli_when_text(&d->when, w->tsc, when);
-	if (d->timed)
+		cli_when_text(&d->t.when, w->tsc, when);
+	if (d->t.timed)
 		printf("%-*s  ", TIME_WIDTH, when);
 	printf("%-12s  %16llx  ", w->who, (unsigned long long)ip);
-	if (code_names_any(&d->code_names))
+	if (code_names_any(&d->t.names))
 		print_symbol(w, ip);
 }
 
@@ -155,10 +156,10 @@ static void print_title(const struct insn *d)
 {
 	char title[CLI_WHEN];
 
-	if (d->timed)
-		printf("%-*s  ", TIME_WIDTH, cli_when_title(&d->when, title));
+	if (d->t.timed)
+		printf("%-*s  ", TIME_WIDTH, cli_when_title(&d->t.when, title));
 	printf("%-12s  %16s  ", "VM", "IP");
-	if (code_names_any(&d->code_names))
+	if (code_names_any(&d->t.names))
 		printf("%-*s  %-*s  ", PROCESS_WIDTH, "PROCESS", SYMBOL_WIDTH, "FUNCTION");
 	printf("%-*s  INSTRUCTION\n", 2 * HEX_SHOWN, "BYTES");
 }
@@ -171,7 +172,7 @@ static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b, boo
 	}
 	print_head(w, b->ip);
 	printf("%s%s at offset 0x%llx%s\n", cli_paint(w->cli, CLI_YELLOW),
-	       insn_reason_text[b->reason], (unsigned long long)b->offset,
+	       traced_reason_text[b->reason], (unsigned long long)b->offset,
 	       cli_paint(w->cli, CLI_PLAIN));
 }
 
@@ -188,9 +189,10 @@ static void print_instruction(const struct walk *w, u64 ip, const u8 *bytes, uns
 						insn->operand_count_visible, text, sizeof(text), ip,
 						NULL);
 	if (w->cli->json) {
+		const struct insn *d = w->cli->data;
 		json_t *o = json_head(w, w->offset, ip);
 
-		insn_json_space(w->cli, o, &w->in);
+		traced_json_space(w->cli, &d->t, o, &w->in);
 		cli_json_string(w->cli, o, "bytes", hex);
 		cli_json_string(w->cli, o, "text", text);
 		cli_json_print(w->cli, o, stdout, true);
@@ -219,21 +221,13 @@ static void set_mode(struct walk *w, u8 exec)
 
 /* ---- blocks ---- */
 
-/* The name of a VM, its VMCS, or "host". */
 static void enter_names(struct walk *w, const struct vmpt_space *s)
 {
 	const struct insn *d = w->cli->data;
 	const struct vmpt_guest_task *t;
-	const char *vm = NULL;
 	char comm[CLI_WHO];
-	s64 vcpu;
 
-	if (s->owner.kind == VMPT_OWNER_HOST)
-		vm = "host";
-	else if (s->owner.kind != VMPT_OWNER_VM ||
-		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
-		vm = NULL;
-	code_names_space(&d->code_names, vm, !s->no_cr3, s->cr3, &w->names);
+	traced_names(&d->t, s, &w->names);
 	t = w->names.task;
 	*w->process = '\0';
 	if (!t)
@@ -250,9 +244,9 @@ static int enter_space(struct walk *w, u32 space)
 		return 0;
 	vmpt_flow_space(w->flow, space, &w->in, NULL);
 	w->space = space;
-	w->wanted = insn_wanted(w->cli, &w->in);
-	insn_who(w->cli, &w->in.owner, w->who);
-	if (w->print && code_names_any(&d->code_names))
+	w->wanted = traced_wanted(w->cli, &w->in);
+	traced_who(&d->t, &w->in.owner, w->who);
+	if (w->print && code_names_any(&d->t.names))
 		enter_names(w, &w->in);
 	set_mode(w, w->in.exec);
 	w->row = insn_row(d, &w->in);
@@ -334,7 +328,7 @@ static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 		cli_filter(w->cli)->seen = true;
 	}
 	d->stream[w->stream].counts.gaps[b->reason]++;
-	insn_note_gap(d, w->flow, b, w->stream);
+	traced_note_gap(&d->t, w->flow, b, w->stream);
 	if (w->print) {
 		print_gap(w, b, space);
 		d->listed++;
@@ -354,8 +348,8 @@ int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 
 	options.progress = NULL;
 	options.threads = 1;
-	if (d->timed)
-		ret = vmpt_timed_open(&w.timed, d->clocks.clocks, i, &options);
+	if (d->t.timed)
+		ret = vmpt_timed_open(&w.timed, d->t.clocks.clocks, i, &options);
 	if (print && !cli->json)
 		print_title(d);
 	while (!ret && (ret = vmpt_flow_next(flow, &batch)) > 0) {
