@@ -11,24 +11,25 @@
 #include "trace.pb-c.h"
 #include "util/array.h"
 
-typedef Perfetto__Protos__TracePacket packet;
-typedef Perfetto__Protos__TrackEvent event;
-
-enum { SLICES = 1, COUNTERS };		/* sequences */
-enum { BOOTTIME = 6, STEPS = 64 };	/* clocks */
+enum { SLICES = 1, COUNTERS };		 /* sequences */
+enum { BOOTTIME = 6, STEPS = 64 };	 /* clocks */
 enum { NEEDS_STATE = 2, FIRST = 1 | 2 }; /* .sequence_flags */
 enum { INSTRUCTIONS = 1, FOLDED, IP, CUT, ANNOTATIONS };
 
 static char *const annotation[] = { [INSTRUCTIONS] = "instructions",
-				    [FOLDED] = "folded calls",
+				    [FOLDED] = PERFETTO_MARKS,
 				    [IP] = "ip",
 				    [CUT] = "not seen whole" };
 /* PERFETTO_CALL has none: most slices are calls. */
 static char *const category[PERFETTO_CATEGORIES] = {
-	[PERFETTO_RUN] = "run",		[PERFETTO_EXIT] = "exit",
-	[PERFETTO_HALT] = "halt",	[PERFETTO_LOST] = "lost",
-	[PERFETTO_SYSTEM] = "system call", [PERFETTO_INTERRUPT] = "interrupt",
-	[PERFETTO_SIGNAL] = "signal",	[PERFETTO_UNKNOWN] = "unknown",
+	[PERFETTO_RUN] = "run",
+	[PERFETTO_EXIT] = "exit",
+	[PERFETTO_HALT] = "halt",
+	[PERFETTO_LOST] = "lost",
+	[PERFETTO_SYSTEM] = "system call",
+	[PERFETTO_INTERRUPT] = "interrupt",
+	[PERFETTO_SIGNAL] = "signal",
+	[PERFETTO_UNKNOWN] = "unknown",
 };
 
 struct encoder {
@@ -36,18 +37,18 @@ struct encoder {
 	const struct perfetto_facts *facts;
 	u8 *bytes;
 	size_t room;
-	u64 last;   /* ns, of the last packet of the sequence */
-	u8 *named;  /* names that are given */
+	u64 last;    /* ns, of the last packet of the sequence */
+	u8 *named;   /* names that are given */
 	bool failed; /* no memory */
 };
 
 /* ---- packets ---- */
 
-#define HEAD 11	   /* bytes before a packet, at most: tag and size */
+#define HEAD  11  /* bytes before a packet, at most: tag and size */
 #define PLAIN 512 /* bytes of one without names, at most */
 
 /* A packet of at most @room bytes. */
-static void put_sized(struct encoder *e, const packet *p, size_t room)
+static void put_sized(struct encoder *e, const struct Perfetto__TracePacket *p, size_t room)
 {
 	size_t size, head, left, n;
 
@@ -55,7 +56,7 @@ static void put_sized(struct encoder *e, const packet *p, size_t room)
 		e->failed = true;
 		return;
 	}
-	size = perfetto__protos__trace_packet__pack(p, e->bytes + HEAD);
+	size = perfetto__trace_packet__pack(p, e->bytes + HEAD);
 	for (n = 1, left = size; left > 0x7f; left >>= 7)
 		n++;
 	head = HEAD - 1 - n;
@@ -66,14 +67,14 @@ static void put_sized(struct encoder *e, const packet *p, size_t room)
 	fwrite_unlocked(e->bytes + head, 1, HEAD - head + size, e->facts->out);
 }
 
-static void put_packet(struct encoder *e, const packet *p)
+static void put_packet(struct encoder *e, const struct Perfetto__TracePacket *p)
 {
-	put_sized(e, p, perfetto__protos__trace_packet__get_packed_size(p));
+	put_sized(e, p, perfetto__trace_packet__get_packed_size(p));
 }
 
-static packet new_packet(u32 sequence, u32 flags)
+static struct Perfetto__TracePacket new_packet(u32 sequence, u32 flags)
 {
-	packet p = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct Perfetto__TracePacket p = PERFETTO__TRACE_PACKET__INIT;
 
 	p.has_trusted_packet_sequence_id = true;
 	p.trusted_packet_sequence_id = sequence;
@@ -89,7 +90,7 @@ static u64 ns_of(const struct encoder *e, u64 ticks)
 	return (u64)((long double)ticks * 1e9L / (long double)e->facts->hz);
 }
 
-static void set_time(struct encoder *e, packet *p, u64 ticks)
+static void set_time(struct encoder *e, struct Perfetto__TracePacket *p, u64 ticks)
 {
 	const u64 ns = ns_of(e, ticks);
 
@@ -101,14 +102,12 @@ static void set_time(struct encoder *e, packet *p, u64 ticks)
 /* The first one: its clock, which all others of the sequence use. */
 static void put_first(struct encoder *e, u32 sequence)
 {
-	packet p = new_packet(sequence, FIRST);
-	Perfetto__Protos__TracePacketDefaults defaults = PERFETTO__PROTOS__TRACE_PACKET_DEFAULTS__INIT;
-	Perfetto__Protos__ClockSnapshot snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
-	Perfetto__Protos__ClockSnapshot__Clock clock[2] = {
-		PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT,
-		PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT
-	};
-	Perfetto__Protos__ClockSnapshot__Clock *clocks[2] = { &clock[0], &clock[1] };
+	struct Perfetto__TracePacket p = new_packet(sequence, FIRST);
+	struct Perfetto__TracePacketDefaults defaults = PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
+	struct Perfetto__ClockSnapshot snapshot = PERFETTO__CLOCK_SNAPSHOT__INIT;
+	struct Perfetto__ClockSnapshot__Clock clock[2] = { PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT,
+							   PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT };
+	struct Perfetto__ClockSnapshot__Clock *clocks[2] = { &clock[0], &clock[1] };
 	int i;
 
 	for (i = 0; i < 2; i++) {
@@ -129,11 +128,9 @@ static void put_first(struct encoder *e, u32 sequence)
 
 /* ---- names ---- */
 
-#define NAMES 16
-
-static Perfetto__Protos__InternedName new_name(u64 iid, char *name)
+static struct Perfetto__InternedName new_name(u64 iid, char *name)
 {
-	Perfetto__Protos__InternedName n = PERFETTO__PROTOS__INTERNED_NAME__INIT;
+	struct Perfetto__InternedName n = PERFETTO__INTERNED_NAME__INIT;
 
 	n.has_iid = true;
 	n.iid = iid;
@@ -144,10 +141,10 @@ static Perfetto__Protos__InternedName new_name(u64 iid, char *name)
 /* Those of categories and annotations. */
 static void put_fixed_names(struct encoder *e)
 {
-	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
-	Perfetto__Protos__InternedName c[PERFETTO_CATEGORIES], a[ANNOTATIONS];
-	Perfetto__Protos__InternedName *cs[PERFETTO_CATEGORIES], *as[ANNOTATIONS];
-	packet p = new_packet(SLICES, NEEDS_STATE);
+	struct Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
+	struct Perfetto__InternedName c[PERFETTO_CATEGORIES], a[ANNOTATIONS];
+	struct Perfetto__InternedName *cs[PERFETTO_CATEGORIES], *as[ANNOTATIONS];
+	struct Perfetto__TracePacket p = new_packet(SLICES, NEEDS_STATE);
 	unsigned int i;
 
 	for (i = 1; i < PERFETTO_CATEGORIES; i++) {
@@ -167,11 +164,11 @@ static void put_fixed_names(struct encoder *e)
 static void put_track(struct encoder *e, u32 i)
 {
 	const struct perfetto_track *t = &e->log->track[i];
-	Perfetto__Protos__TrackDescriptor d = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
-	Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
-	Perfetto__Protos__ThreadDescriptor thread = PERFETTO__PROTOS__THREAD_DESCRIPTOR__INIT;
-	Perfetto__Protos__CounterDescriptor counter = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__INIT;
-	packet p = new_packet(SLICES, NEEDS_STATE);
+	struct Perfetto__TrackDescriptor d = PERFETTO__TRACK_DESCRIPTOR__INIT;
+	struct Perfetto__ProcessDescriptor process = PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	struct Perfetto__ThreadDescriptor thread = PERFETTO__THREAD_DESCRIPTOR__INIT;
+	struct Perfetto__CounterDescriptor counter = PERFETTO__COUNTER_DESCRIPTOR__INIT;
+	struct Perfetto__TracePacket p = new_packet(SLICES, NEEDS_STATE);
 
 	d.has_uuid = true;
 	d.uuid = i + 1;
@@ -199,15 +196,15 @@ static void put_track(struct encoder *e, u32 i)
 /* ---- events ---- */
 
 struct annotations {
-	Perfetto__Protos__DebugAnnotation a[ANNOTATIONS], *at[ANNOTATIONS];
+	struct Perfetto__DebugAnnotation a[ANNOTATIONS], *at[ANNOTATIONS];
 	size_t count;
 };
 
 static void annotate(struct annotations *to, u32 name, u64 value)
 {
-	Perfetto__Protos__DebugAnnotation *a = &to->a[to->count];
+	struct Perfetto__DebugAnnotation *a = &to->a[to->count];
 
-	*a = (Perfetto__Protos__DebugAnnotation)PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
+	*a = (struct Perfetto__DebugAnnotation)PERFETTO__DEBUG_ANNOTATION__INIT;
 	a->has_name_iid = true;
 	a->name_iid = name;
 	if (name == IP) {
@@ -220,12 +217,12 @@ static void annotate(struct annotations *to, u32 name, u64 value)
 	to->at[to->count++] = a;
 }
 
-static event new_event(u32 type, u32 track)
+static struct Perfetto__TrackEvent new_event(u32 type, u32 track)
 {
-	event ev = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	struct Perfetto__TrackEvent ev = PERFETTO__TRACK_EVENT__INIT;
 
 	ev.has_type = true;
-	ev.type = (Perfetto__Protos__TrackEvent__Type)type;
+	ev.type = (Perfetto__TrackEvent__Type)type;
 	ev.has_track_uuid = true;
 	ev.track_uuid = track + 1;
 	return ev;
@@ -234,11 +231,12 @@ static event new_event(u32 type, u32 track)
 static void put_begin(struct encoder *e, const struct perfetto_slice *s, u64 time)
 {
 	const bool exit = s->category == PERFETTO_EXIT || s->category == PERFETTO_HALT;
-	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
-	Perfetto__Protos__InternedName name = new_name(s->name + 1ULL, e->log->name[s->name]);
-	Perfetto__Protos__InternedName *names = &name;
-	event ev = new_event(PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN, s->track);
-	packet p = new_packet(SLICES, NEEDS_STATE);
+	struct Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
+	struct Perfetto__InternedName name = new_name(s->name + 1ULL, e->log->name[s->name]);
+	struct Perfetto__InternedName *names = &name;
+	struct Perfetto__TrackEvent ev =
+		new_event(PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN, s->track);
+	struct Perfetto__TracePacket p = new_packet(SLICES, NEEDS_STATE);
 	struct annotations a = { .count = 0 };
 	uint64_t of = s->category, flow = s->flow;
 
@@ -254,12 +252,9 @@ static void put_begin(struct encoder *e, const struct perfetto_slice *s, u64 tim
 		ev.n_category_iids = 1;
 		ev.category_iids = &of;
 	}
-	if (flow && exit) {
+	if (flow && e->log->flow_used[flow]) {
 		ev.n_flow_ids = 1;
 		ev.flow_ids = &flow;
-	} else if (flow) {
-		ev.n_terminating_flow_ids = 1;
-		ev.terminating_flow_ids = &flow;
 	}
 	if (exit && s->has_value)
 		annotate(&a, IP, s->value);
@@ -277,8 +272,9 @@ static void put_begin(struct encoder *e, const struct perfetto_slice *s, u64 tim
 
 static void put_end(struct encoder *e, const struct perfetto_slice *s, u64 time)
 {
-	event ev = new_event(PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END, s->track);
-	packet p = new_packet(SLICES, NEEDS_STATE);
+	struct Perfetto__TrackEvent ev =
+		new_event(PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END, s->track);
+	struct Perfetto__TracePacket p = new_packet(SLICES, NEEDS_STATE);
 	struct annotations a = { .count = 0 };
 
 	if (s->has_value && s->category != PERFETTO_EXIT && s->category != PERFETTO_HALT)
@@ -296,19 +292,21 @@ static void put_end(struct encoder *e, const struct perfetto_slice *s, u64 time)
 static void put_note(struct encoder *e)
 {
 	const struct perfetto_log *log = e->log;
-	Perfetto__Protos__TrackDescriptor d = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+	struct Perfetto__TrackDescriptor d = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	const u32 track = (u32)log->tracks;
-	event ev = new_event(PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT, track);
-	packet p = new_packet(SLICES, NEEDS_STATE);
+	struct Perfetto__TrackEvent ev =
+		new_event(PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT, track);
+	struct Perfetto__TracePacket p = new_packet(SLICES, NEEDS_STATE);
 	char note[256], name[64];
 
-	if (!log->folded)
+	if (!log->folded && !log->gaps)
 		return;
 	snprintf(name, sizeof(name), "%s", e->facts->writer);
 	snprintf(note, sizeof(note),
-		 "folded into their callers: %llu slices, those shorter than %llu ns or more than %u deep",
+		 "folded into their callers: %llu slices, those shorter than %llu ns or more than "
+		 "%u deep; the flow was lost %llu times",
 		 (unsigned long long)log->folded, (unsigned long long)ns_of(e, log->shortest),
-		 log->depth_max);
+		 log->depth_max, (unsigned long long)log->gaps);
 	d.has_uuid = true;
 	d.uuid = track + 1ULL;
 	d.name = name;
@@ -332,8 +330,9 @@ static void put_counters(struct encoder *e, const struct perfetto_rates *rates)
 	for (k = 0; k < PERFETTO_BUCKETS; k++) {
 		for (i = 0; i < rates->count; i++) {
 			const struct perfetto_rate *r = &rates->rate[i];
-			event ev = new_event(PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER, r->track);
-			packet p = new_packet(COUNTERS, NEEDS_STATE);
+			struct Perfetto__TrackEvent ev =
+				new_event(PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER, r->track);
+			struct Perfetto__TracePacket p = new_packet(COUNTERS, NEEDS_STATE);
 
 			if (k ? r->bucket[k] == r->bucket[k - 1] : !r->bucket[k])
 				continue;

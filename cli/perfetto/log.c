@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The slices of a Perfetto trace while it is made. They are kept in memory, since which ones are too
- * short for the limit is known only at the end: when there are too many, the shortest quarter is
- * folded, and from then on whatever is as short. A slice is never shorter than those in it, so what
- * is folded has nothing in it that is kept.
+ * The slices of a Perfetto trace while it is made. They are kept in memory, since which ones are
+ * too short for the limit is known only at the end: when there are too many, the shortest quarter
+ * is folded, and from then on whatever is as short. A slice is never shorter than those in it, so
+ * what is folded has nothing in it that is kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,7 @@ void perfetto_log_close(struct perfetto_log *log)
 	vmpt_hash_free(&log->name_of);
 	free(log->slice);
 	free(log->mark);
+	free(log->flow_used);
 	*log = (struct perfetto_log){ 0 };
 }
 
@@ -45,10 +46,21 @@ u32 perfetto_track(struct perfetto_log *log, enum perfetto_track_kind kind, u32 
 		free(copy);
 		return PERFETTO_NONE;
 	}
-	log->track[log->tracks++] = (struct perfetto_track){
-		.name = copy, .kind = (u8)kind, .process = kind == PERFETTO_PROCESS ? number : process
-	};
+	log->track[log->tracks++] =
+		(struct perfetto_track){ .name = copy,
+					 .kind = (u8)kind,
+					 .process = kind == PERFETTO_PROCESS ? number : process };
 	return number;
+}
+
+u32 perfetto_process(struct perfetto_log *log, const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < log->tracks; i++)
+		if (log->track[i].kind == PERFETTO_PROCESS && !strcmp(log->track[i].name, name))
+			return i;
+	return perfetto_track(log, PERFETTO_PROCESS, 0, name);
 }
 
 u32 perfetto_name(struct perfetto_log *log, const char *name)
@@ -67,6 +79,17 @@ u32 perfetto_name(struct perfetto_log *log, const char *name)
 	}
 	log->name[log->names] = copy;
 	return (u32)log->names++;
+}
+
+u32 perfetto_flow(struct perfetto_log *log)
+{
+	const size_t number = log->flows + 1;
+
+	if (number > log->limit ||
+	    vmpt_reserve_zeroed(&log->flow_used, &log->flow_room, number + 1))
+		return 0;
+	log->flows = number;
+	return (u32)number;
 }
 
 u64 perfetto_depth(const struct perfetto_log *log, u32 track)
@@ -196,10 +219,9 @@ static int make_room(struct perfetto_log *log)
 
 static void put_mark(struct perfetto_log *log, u64 time, u32 slice, bool end)
 {
-	log->mark[log->marks++] =
-		(struct perfetto_mark){ .time = time,
-					.slice = slice & (PERFETTO_SLICES_MAX * 2 - 1),
-					.end = end };
+	log->mark[log->marks++] = (struct perfetto_mark){
+		.time = time, .slice = slice & (PERFETTO_SLICES_MAX * 2 - 1), .end = end
+	};
 }
 
 /* The time on a track, where it never goes back. */
@@ -220,7 +242,6 @@ struct perfetto_slice *perfetto_begin(struct perfetto_log *log, u32 track, u64 t
 	*err = 0;
 	time = advance(t, time);
 	if (t->over || t->depth >= log->depth_max) {
-		log->cut_deep++;
 		t->over++;
 		return NULL;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * vmpt perfetto: a trace for the Perfetto UI as protobuf. Spans (spans.c) and calls (calls.c) become
- * slices of tracks (log.c), which are bounded in number: the shortest are folded into their callers.
- * At the end all are put in order of time and encoded (encode.c, trace.proto).
+ * vmpt perfetto: a trace for the Perfetto UI as protobuf. Spans (spans.c) and calls (calls.c)
+ * become slices of tracks (log.c), which are bounded in number: the shortest are folded into their
+ * callers. At the end all are put in order of time and encoded (encode.c, trace.proto).
  */
 #ifndef VMPT_CLI_PERFETTO_H
 #define VMPT_CLI_PERFETTO_H
@@ -35,7 +35,7 @@ enum perfetto_category {
 struct perfetto_slice {
 	u64 start, end; /* ticks from time 0 */
 	u64 value;	/* instructions of a call; the IP of an exit */
-	u64 flow;	/* 0: none. An exit is where it begins, a call where it ends */
+	u32 flow;	/* 0: none; in perfetto_log.flow_used */
 	u32 track, name;
 	u32 parent; /* the slice around it; PERFETTO_NONE */
 	u32 folded; /* calls in it that were folded */
@@ -68,7 +68,11 @@ struct perfetto_log {
 	u64 limit; /* of slices */
 	u32 depth_max;
 	u64 shortest; /* ticks: shorter slices are folded; grows */
-	u64 folded, cut_deep, cut_gaps;
+	u64 folded;
+	u64 gaps; /* where the flow was lost: for the note */
+	/* From an exit to the host's code for it, by number: whether there is any. [0] is unused */
+	u8 *flow_used;
+	size_t flows, flow_room;
 
 	struct perfetto_slice *slice;
 	size_t slices, slice_room;
@@ -87,9 +91,11 @@ struct perfetto_log {
 void perfetto_log_open(struct perfetto_log *log, u64 limit, u32 depth_max);
 void perfetto_log_close(struct perfetto_log *log);
 
-/* These three return a number, or PERFETTO_NONE: no memory. @process: a track; names are copied. */
+/* These return a number, or PERFETTO_NONE: no memory. @process: a track; names are copied. */
 u32 perfetto_track(struct perfetto_log *log, enum perfetto_track_kind kind, u32 process,
 		   const char *name);
+/* The track of the process called @name, new or not. */
+u32 perfetto_process(struct perfetto_log *log, const char *name);
 u32 perfetto_name(struct perfetto_log *log, const char *name);
 
 /*
@@ -102,6 +108,8 @@ struct perfetto_slice *perfetto_begin(struct perfetto_log *log, u32 track, u64 t
 /* The last one that began on @track and is open ends; none: nothing. The slice if it is kept, until
  * the next call; else NULL. *@err as above. */
 struct perfetto_slice *perfetto_end(struct perfetto_log *log, u32 track, u64 time, int *err);
+/* The number of a new flow; 0: there are too many, or no memory. */
+u32 perfetto_flow(struct perfetto_log *log);
 /* How many are open on @track. */
 u64 perfetto_depth(const struct perfetto_log *log, u32 track);
 /* Nothing more will come: what is open ends at @time, and marks are put in order. 0, or -1. */
@@ -109,7 +117,7 @@ int perfetto_log_finish(struct perfetto_log *log, u64 time);
 
 /* ---- rates.c: counters ---- */
 
-#define PERFETTO_RATES	 64  /* more are not shown */
+#define PERFETTO_RATES	 64   /* more are not shown */
 #define PERFETTO_BUCKETS 2048 /* at least half of them are used */
 
 /* How often something happened, in buckets of time that get wider as time goes on. */
@@ -132,6 +140,9 @@ void perfetto_rate_add(struct perfetto_rates *rates, u32 rate, u64 time, u64 cou
 void perfetto_rates_close(struct perfetto_rates *rates);
 
 /* ---- encode.c ---- */
+
+/* In the first bytes of each file, among the names that come first. */
+#define PERFETTO_MARKS "folded calls"
 
 struct perfetto_facts {
 	double hz;    /* ticks per second; 0: a tick is shown as a ns */
