@@ -29,7 +29,8 @@ enum vmpt_call_role {
 	VMPT_ROLE_PLAIN,
 	/* It leads to another function and has no frame: retpolines, return thunks, trampolines */
 	VMPT_ROLE_THUNK,
-	/* It leaves the stack of one task and returns on that of another: Linux's __switch_to_asm */
+	/* It leaves the stack of one task and returns on that of another: Linux's __switch_to_asm
+	 */
 	VMPT_ROLE_SWITCH,
 };
 
@@ -42,8 +43,8 @@ struct vmpt_function {
 
 /* All 0 is the default. */
 struct vmpt_calls_options {
-	/* Of each stream's flow; .trace.threads are for all. .blocks, .events, .times and .by_packet
-	 * are ignored. May be NULL. */
+	/* Of each stream's flow; .trace.threads are for all. .blocks, .events, .times and
+	 * .by_packet are ignored. May be NULL. */
 	const struct vmpt_flow_options *flow;
 	/*
 	 * The function that has @ip; false: not known. Asked once for each block. NULL: none is
@@ -118,9 +119,12 @@ struct vmpt_call_node {
 	u64 time; /* host ticks, shared among the instructions between two times */
 };
 
+/* .vm of the host's tasks. options.vm returns numbers below 2^30. */
+#define VMPT_CALLS_HOST (~0u)
+
 /* A stack: a thread, or what can be taken for one. */
 struct vmpt_call_task {
-	u32 vm;	    /* as options.vm has it; 0 without */
+	u32 vm;	    /* as options.vm has it */
 	u32 root;   /* node: the address space; of a thread of the kernel, that has none */
 	u32 one_of; /* where it was taken up again it could have been any of this many; 0: never */
 	u32 space;  /* in which it was seen first */
@@ -138,9 +142,9 @@ struct vmpt_calls_counts {
 struct vmpt_calls;
 
 /* The version of this interface, for vmpt_calls_open_abi(). */
-#define VMPT_CALLS_ABI                                                                  \
-	VMPT_ABI_ADD4(VMPT_ABI4(struct vmpt_calls_options, struct vmpt_function,        \
-				struct vmpt_call_item, struct vmpt_call_batch),         \
+#define VMPT_CALLS_ABI                                                                        \
+	VMPT_ABI_ADD4(VMPT_ABI4(struct vmpt_calls_options, struct vmpt_function,              \
+				struct vmpt_call_item, struct vmpt_call_batch),               \
 		      struct vmpt_call_node, struct vmpt_call_task, struct vmpt_calls_counts, \
 		      struct vmpt_flow_options)
 

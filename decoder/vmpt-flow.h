@@ -54,6 +54,15 @@ struct vmpt_flow_options {
 	bool hash;	   /* make the ordered hash */
 	bool no_tnt; /* IA32_RTIT_CTL.DisTNT was 1 (33.3.9): no TNT packets; the flow is known from
 			each TIP up to the first conditional branch */
+	bool events; /* return VMPT_FLOW_EVENT, _OFF and _ON */
+	/*
+	 * With .blocks: a packet that has a time (TSC, TMA, MTC, CYC) ends a batch, and so does a
+	 * PSB. So all blocks of a batch have the time of the last such packet at or before .offset:
+	 * none is between .offset and .end. Blocks that ran before such a packet, but are proven
+	 * only by one after it, are in the batch after it; at a PSB+, which says how far they ran,
+	 * in one before it. Costs little but where most packets are of time.
+	 */
+	bool times;
 };
 
 /* ---- what was executed ---- */
@@ -82,8 +91,25 @@ struct vmpt_flow_block {
 	u8 end;		  /* enum vmpt_flow_end */
 };
 
-/* What a batch is. */
-enum vmpt_flow_kind { VMPT_FLOW_BLOCKS, VMPT_FLOW_GAP };
+/* What a batch is. The last three come with .events only. */
+enum vmpt_flow_kind {
+	VMPT_FLOW_BLOCKS,
+	VMPT_FLOW_GAP,
+	/*
+	 * An asynchronous event (interrupt, exception, VM exit, SMI, ...) left the flow: a FUP,
+	 * then TIP or TIP.PGD. What was executed before it is returned before, its handler after
+	 * it. An exception that an instruction caused counts, too: that instruction was not
+	 * completed.
+	 */
+	VMPT_FLOW_EVENT,
+	/*
+	 * TIP.PGD and TIP.PGE: tracing went off, by a filter or TraceEn, after the block (or event)
+	 * before; it began at .ip, which is no target of the block before. A PSB+ may begin the
+	 * flow, too, where the trace does or a TIP.PGE was lost.
+	 */
+	VMPT_FLOW_OFF,
+	VMPT_FLOW_ON,
+};
 
 /* Why the flow is not known from here on, up to the next packet that gives an IP, or TNT bits that
  * fit one place only (docs/flow.md). */
@@ -105,7 +131,8 @@ struct vmpt_flow_batch {
 	u8 reason; /* GAP: enum vmpt_flow_reason */
 	/*
 	 * BLOCKS: the packets in [offset, end) of the stream prove them; the time of a block is
-	 * between those of these two places. GAP: the packet at which the flow was lost.
+	 * between those of these two places. GAP: the packet at which the flow was lost. EVENT,
+	 * OFF, ON: the TIP, TIP.PGD or TIP.PGE.
 	 */
 	u64 offset, end;
 	/*
@@ -116,8 +143,14 @@ struct vmpt_flow_batch {
 	const u32 *blocks;
 	size_t count; /* of .blocks */
 	u32 last;
-	u32 space; /* GAP: index of the address space; ~0: none */
-	u64 ip;	   /* GAP: where; 0: none */
+	/* Index of the address space. GAP: ~0: none. EVENT, OFF: that before; ON: that after it */
+	u32 space;
+	/*
+	 * GAP: where; 0: none. EVENT: that of the FUP, an instruction that was not executed, or not
+	 * completely (a REP). OFF: the packet's, the first address that was not traced; 0: none.
+	 * ON: that of the first instruction
+	 */
+	u64 ip;
 };
 
 struct vmpt_flow;

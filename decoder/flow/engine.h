@@ -100,9 +100,10 @@ struct cursor {
 	u64 last_ip;
 	u64 cr3;
 	u64 fup_ip;
-	u32 handle; /* of the node that is executed; 0: not RUNNING */
-	u32 space;  /* NONE: not resolved yet */
-	u8 place;   /* enum place */
+	u32 fup_space; /* with .events: the space it is in */
+	u32 handle;    /* of the node that is executed; 0: not RUNNING */
+	u32 space;     /* NONE: not resolved yet */
+	u8 place;      /* enum place */
 	u8 exec;
 	u8 pending;
 	bool no_cr3;
@@ -196,6 +197,7 @@ struct engine {
 	u64 seed;
 	bool hash, blocks,
 		stack; /* what the loop does; of the options, and as the trace needs it */
+	bool times;    /* of the options, with .blocks */
 
 	struct returns_stack s;
 	const struct vmpt_stream *stream;
@@ -458,6 +460,11 @@ static inline void vmpt_flow_log(struct engine *e, u32 unit)
 /* Close a batch; the current node is returned as far as @keep and @last say, or, with @hold, later.
  */
 void vmpt_flow_close_batch(struct engine *e, u32 keep, u32 last, bool hold);
+/* With .times: a packet at @at has a time. A batch ends before it, the current node is returned
+ * later. */
+void vmpt_flow_time_mark(struct engine *e, u64 at);
+/* With .events: @kind is one of enum vmpt_flow_kind; the current node was left. */
+void vmpt_flow_event_mark(struct engine *e, u64 at, u8 kind, u32 space, u64 ip);
 
 /* ---- walk.c ---- */
 

@@ -53,10 +53,20 @@ static void leave_at_fup(struct engine *e, u64 offset)
 	const struct need need = { .kind = NEED_IP, .at = offset, .ip = e->c.fup_ip };
 
 	e->c.pending &= (u8)~PENDING_FUP;
-	if (e->c.place != RUNNING || vmpt_flow_leave_at(e, e->c.fup_ip))
-		return;
-	if (!vmpt_flow_other_code(e, &need) || !vmpt_flow_leave_at(e, e->c.fup_ip))
+	if (e->c.place == RUNNING && !vmpt_flow_leave_at(e, e->c.fup_ip) &&
+	    (!vmpt_flow_other_code(e, &need) || !vmpt_flow_leave_at(e, e->c.fup_ip)))
 		vmpt_flow_lose(e, offset);
+	vmpt_flow_event_mark(e, offset, VMPT_FLOW_EVENT, e->c.fup_space, e->c.fup_ip);
+}
+
+/* The space in which the flow is; with .events, also where it is not known where. */
+static u32 space_here(struct engine *e)
+{
+	if (e->c.place == RUNNING)
+		return e->nodes[e->c.handle >> HANDLE_SHIFT].space;
+	if (e->options.events && e->c.space == NONE)
+		e->c.space = vmpt_flow_space_now(e);
+	return e->c.space;
 }
 
 static int on_fup(struct engine *e, const struct vmpt_pt_packet *pkt)
@@ -85,7 +95,8 @@ static int on_fup(struct engine *e, const struct vmpt_pt_packet *pkt)
 		return 0;
 	e->c.pending |= PENDING_FUP;
 	e->c.fup_ip = e->c.last_ip;
-	return 0;
+	e->c.fup_space = space_here(e);
+	return e->error;
 }
 
 /* ---- TIP, TIP.PGE, TIP.PGD ---- */
@@ -129,6 +140,8 @@ static int on_pge(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 			vmpt_flow_lose(e, at);
 	}
 	e->c.place = LOST;
+	vmpt_flow_event_mark(e, at, VMPT_FLOW_ON, space_here(e),
+			     pkt->ip.ipbytes ? e->c.last_ip : 0);
 	if (!pkt->ip.ipbytes)
 		return 0;
 	vmpt_flow_stack_clear(&e->s);
@@ -171,6 +184,7 @@ bool vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip)
 static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 {
 	u8 pending = e->c.pending;
+	u32 space = pending & PENDING_FUP ? e->c.fup_space : space_here(e);
 
 	e->c.pending = 0;
 	if (pending & PENDING_FUP) {
@@ -180,9 +194,20 @@ static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		vmpt_flow_pgd(e, at, pkt->ip.ipbytes != 0);
 	}
 	e->c.place = DISABLED;
+	vmpt_flow_event_mark(e, at, VMPT_FLOW_OFF, space, pkt->ip.ipbytes ? e->c.last_ip : 0);
 }
 
 /* ---- PSB+ ---- */
+
+/* What ran before the PSB has no time of the PSB+, nor later ones. */
+static void end_times(struct engine *e)
+{
+	if (!e->times || e->quiet)
+		return;
+	vmpt_flow_close_batch(e, 0, 0, false);
+	e->c.pending &= (u8)~PENDING_PSB;
+	e->batch_from = e->c.at;
+}
 
 /* The PSB+ says that the flow is at the FUP's IP. */
 static int sync_at(struct engine *e, u64 at, bool doubt, bool weak)
@@ -200,6 +225,7 @@ static int sync_at(struct engine *e, u64 at, bool doubt, bool weak)
 				vmpt_flow_lose(e, at);
 		}
 	}
+	end_times(e);
 	vmpt_flow_choices_clear(e);
 	vmpt_flow_stack_clear(&e->s);
 	e->c.pending |= e->c.psb_tsx ? PENDING_DOUBT : PENDING_WEAK;
@@ -215,6 +241,7 @@ static void sync_nowhere(struct engine *e, u64 at, bool doubt, bool complete)
 		else
 			vmpt_flow_lose(e, at);
 	}
+	end_times(e);
 	vmpt_flow_choices_clear(e);
 	vmpt_flow_stack_clear(&e->s);
 	e->c.place = complete ? DISABLED : LOST;
@@ -231,7 +258,9 @@ static int on_psbend(struct engine *e, bool complete)
 	bool doubt = weak || e->c.pending & PENDING_DOUBT;
 	int ret = 0;
 
-	e->c.pending &= PENDING_OVF;
+	e->c.pending &= PENDING_OVF | PENDING_PSB;
+	if (!e->times || e->quiet)
+		e->c.pending &= PENDING_OVF;
 	if (e->c.psb_pip)
 		set_cr3(e, e->c.psb_cr3);
 	if (e->c.psb_exec)
@@ -323,6 +352,8 @@ static void skip_idle(struct engine *e, u64 at)
 		p += size;
 	}
 	e->c.at = (u64)(p - e->data);
+	if (e->times && !e->quiet)
+		e->batch_from = e->c.at;
 }
 
 static void psb_keep(struct engine *e, u64 end)
@@ -579,6 +610,11 @@ static bool follow(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt, i
 	return false;
 }
 
+/* Packets that have a time, and what may have some of them in it. */
+#define TIMES                                                                                    \
+	(1ULL << VMPT_PT_TSC | 1ULL << VMPT_PT_TMA | 1ULL << VMPT_PT_MTC | 1ULL << VMPT_PT_CYC | \
+	 1ULL << VMPT_PT_PSB)
+
 int vmpt_flow_event(struct engine *e)
 {
 	struct vmpt_pt_packet pkt;
@@ -603,6 +639,9 @@ int vmpt_flow_event(struct engine *e)
 		e->c.at = at;
 		return on_psbend(e, false);
 	}
+	if (e->times && TIMES >> pkt.kind & 1 &&
+	    (!(e->c.pending & PENDING_PSB) || pkt.kind == VMPT_PT_PSB))
+		vmpt_flow_time_mark(e, at);
 	e->c.at = at + pkt.size;
 	if (head && vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP)
 		e->c.last_ip = vmpt_flow_ip_at(e->data + at, e->c.last_ip);

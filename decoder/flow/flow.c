@@ -209,7 +209,7 @@ static int result_next(struct vmpt_flow *f, struct vmpt_flow_batch *batch)
 			       ? r->space
 			       : f->job->maker->book.space[r->space];
 	batch->ip = r->ip;
-	ret = count_gap(f, r->reason, batch->space);
+	ret = r->kind == VMPT_FLOW_GAP ? count_gap(f, r->reason, batch->space) : 0;
 	return ret ? ret : 1;
 }
 

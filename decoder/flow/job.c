@@ -24,6 +24,7 @@ static int engine_open(struct engine *e, const struct vmpt_stream *stream, struc
 	e->h.pow = 1;
 	e->hash = e->options.hash;
 	e->blocks = e->options.blocks;
+	e->times = e->options.times && e->blocks;
 	e->stack = e->options.returns == VMPT_FLOW_RETURNS_FOLLOW ||
 		   e->options.returns == VMPT_FLOW_RETURNS_LIBIPT;
 	/* Code and trace must not choose keys that collide. */

@@ -256,6 +256,14 @@ static inline bool can_record(u8 first)
 	       step == VMPT_FLOW_PGD;
 }
 
+/* A packet at @p has a time; @handle is the current node. False: there is no more room. */
+static __attribute__((noinline)) bool time_mark(struct engine *e, u32 handle, const u8 *p)
+{
+	e->c.handle = handle;
+	vmpt_flow_time_mark(e, (u64)(p - e->data));
+	return !enough(e);
+}
+
 /* Whether the packet at @p, of @size bytes, is the last that fits. */
 #define STOP_RECORD(p, size) (mode.record && (p) + (size) > first + RAW_BYTES)
 
@@ -356,6 +364,11 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 				break;
 			if ((step & 0x0f) > 1 && IS_CUT(p, step & 0x0f))
 				break;
+			if (mode.blocks && (step & 0x0f) > 1 && e->times &&
+			    !time_mark(e, handle, p)) {
+				p += step & 0x0f;
+				break;
+			}
 			p += step & 0x0f;
 			continue;
 		} else if (step == VMPT_FLOW_TIP) {
@@ -372,7 +385,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			if (e->full || e->error)
 				break;
 		} else if (step == VMPT_FLOW_PGD) {
-			if (!handle)
+			if (!handle || e->options.events)
 				break;
 			n = vmpt_flow_ips[*p >> 5].size;
 			if (STOP_RECORD(p, n) || IS_CUT(p, n))
@@ -399,7 +412,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			}
 			handle = 0;
 		} else if (step == VMPT_FLOW_PGE) {
-			if (handle || !spaced)
+			if (handle || !spaced || e->options.events)
 				break;
 			n = vmpt_flow_ips[*p >> 5].size;
 			if (STOP_RECORD(p, n) || IS_CUT(p, n))
@@ -422,6 +435,10 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 					;
 			if (p[n - 1] & (n > 1 ? 1 : 4) || IS_CUT(p, n))
 				break;
+			if (mode.blocks && e->times && !time_mark(e, handle, p)) {
+				p += n;
+				break;
+			}
 			p += n;
 			continue;
 		} else {
@@ -499,7 +516,7 @@ static bool for_loop(struct engine *e)
 		return false;
 	if (e->c.pending & (u8)~PENDING_EXEC)
 		return false;
-	if (step == VMPT_FLOW_PGE && !handle) {
+	if (step == VMPT_FLOW_PGE && !handle && !e->options.events) {
 		e->c.pending = 0;
 		if (e->c.space == NONE)
 			e->c.space = vmpt_flow_space_now(e);

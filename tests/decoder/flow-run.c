@@ -9,6 +9,7 @@
 #include "tests/tracegen/tracegen.h"
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/search.h"
 
 /* ---- running ---- */
 
@@ -44,6 +45,20 @@ static void add_block(struct flow_run *run, struct vmpt_flow *flow, u32 id, u32 
 	}
 }
 
+static void add_mark(struct flow_run *run, struct vmpt_flow *flow,
+		     const struct vmpt_flow_batch *batch)
+{
+	struct vmpt_space space = { 0 };
+
+	ck_assert_uint_eq(batch->offset, batch->end);
+	ck_assert_uint_eq(batch->count, 0);
+	if (vmpt_grow(&run->marks, run->mark_count))
+		ck_abort_msg("out of memory");
+	vmpt_flow_space(flow, batch->space, &space, NULL);
+	run->marks[run->mark_count++] =
+		(struct flow_mark){ batch->offset, batch->ip, space.cr3, run->count, batch->kind };
+}
+
 static void add_batch(struct flow_run *run, struct vmpt_flow *flow,
 		      const struct vmpt_flow_batch *batch, bool list)
 {
@@ -54,6 +69,10 @@ static void add_batch(struct flow_run *run, struct vmpt_flow *flow,
 			ck_abort_msg("out of memory");
 		run->gaps[run->gap_count++] =
 			(struct flow_gap){ batch->offset, batch->ip, batch->reason };
+		return;
+	}
+	if (batch->kind != VMPT_FLOW_BLOCKS) {
+		add_mark(run, flow, batch);
 		return;
 	}
 	ck_assert_uint_gt(batch->count, 0);
@@ -110,18 +129,23 @@ void flow_run(struct flow_run *run, const struct vmpt_stream *stream, struct vmp
 	      const struct vmpt_flow_options *options)
 {
 	struct vmpt_flow_batch batch;
+	struct flow_times times = { 0 };
 	struct vmpt_flow *flow;
 	u64 at = 0;
 	int ret;
 
 	memset(run, 0, sizeof(*run));
+	if (options && options->times)
+		flow_times(&times, stream);
 	ck_assert_int_eq(vmpt_flow_open(&flow, stream, code, options), 0);
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0) {
 		ck_assert_uint_le(at, batch.offset);
 		ck_assert_uint_le(batch.offset, batch.end);
 		at = batch.offset;
+		flow_times_check(&times, &batch);
 		add_batch(run, flow, &batch, true);
 	}
+	free(times.at);
 	ck_assert_int_eq(ret, 0);
 	add_totals(run, flow);
 	if (options && options->blocks) {
@@ -137,6 +161,7 @@ void flow_run_free(struct flow_run *run)
 	free(run->ips);
 	free(run->spaces);
 	free(run->gaps);
+	free(run->marks);
 	free(run->space);
 	free(run->space_counts);
 }
@@ -158,6 +183,45 @@ void flow_run_same(const struct flow_run *a, const struct flow_run *b, const cha
 		if (a->gaps[i].offset != b->gaps[i].offset || a->gaps[i].ip != b->gaps[i].ip ||
 		    a->gaps[i].reason != b->gaps[i].reason)
 			ck_abort_msg("%s: gap %zu differs", what, i);
+	for (i = 0; i < a->mark_count && i < b->mark_count; i++) {
+		const struct flow_mark *x = &a->marks[i], *y = &b->marks[i];
+
+		if (x->offset != y->offset || x->ip != y->ip || x->cr3 != y->cr3 ||
+		    x->kind != y->kind || (a->count && b->count && x->at != y->at))
+			ck_abort_msg("%s: mark %zu differs", what, i);
+	}
+	if (a->mark_count && b->mark_count)
+		ck_assert_uint_eq(a->mark_count, b->mark_count);
+}
+
+/* ---- times ---- */
+
+void flow_times(struct flow_times *times, const struct vmpt_stream *stream)
+{
+	struct vmpt_cursor at = { 0 };
+	struct vmpt_decoder *decoder;
+	struct vmpt_packet pkt;
+
+	*times = (struct flow_times){ 0 };
+	ck_assert_int_eq(vmpt_decoder_open(&decoder, stream, NULL), 0);
+	while (vmpt_packet_next(decoder, &at, &pkt) > 0) {
+		if (pkt.kind != VMPT_PT_TSC && pkt.kind != VMPT_PT_TMA && pkt.kind != VMPT_PT_MTC &&
+		    pkt.kind != VMPT_PT_CYC)
+			continue;
+		ck_assert_int_eq(vmpt_grow(&times->at, times->count), 0);
+		times->at[times->count++] = pkt.offset;
+	}
+	vmpt_decoder_close(decoder);
+}
+
+void flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch)
+{
+	size_t n = vmpt_search(i, 0, times->count, times->at[i] <= batch->offset);
+
+	if (batch->kind == VMPT_FLOW_BLOCKS && n < times->count && times->at[n] < batch->end)
+		ck_abort_msg("a packet of time at %#llx in the batch of %#llx to %#llx",
+			     (unsigned long long)times->at[n], (unsigned long long)batch->offset,
+			     (unsigned long long)batch->end);
 }
 
 /* ---- real traces ---- */

@@ -20,6 +20,13 @@ struct flow_run {
 		u8 reason;
 	} * gaps;
 	size_t gap_count;
+	/* With .events, in order */
+	struct flow_mark {
+		u64 offset, ip, cr3;
+		size_t at; /* how many instructions were executed before it; with .blocks */
+		u8 kind;   /* enum vmpt_flow_kind */
+	} * marks;
+	size_t mark_count;
 	/* Counts of blocks, as one number: the sum over them of a hash of address space, IP and
 	 * count. */
 	u64 executed;
@@ -34,6 +41,15 @@ void flow_run(struct flow_run *run, const struct vmpt_stream *stream, struct vmp
 void flow_run_free(struct flow_run *run);
 /* The test fails if @a and @b differ in what was executed, or in gaps. */
 void flow_run_same(const struct flow_run *a, const struct flow_run *b, const char *what);
+
+/* Offsets of the packets of @stream that have a time, in order: a list to free. */
+struct flow_times {
+	u64 *at;
+	size_t count;
+};
+void flow_times(struct flow_times *times, const struct vmpt_stream *stream);
+/* With .times: none of them is in @batch, but at its begin. */
+void flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch);
 
 /* A real trace with its image, or false after test_skip(). */
 struct flow_real {

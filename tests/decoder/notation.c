@@ -221,6 +221,8 @@ void notation_read(struct notation *n, const char *text)
 		}
 		if (!strncmp(w.name, "pad", 3)) {
 			n->size += w.name[3] == '*' ? strtoul(w.name + 4, NULL, 10) : 1;
+			if (n->size > sizeof(n->bytes))
+				ck_abort_msg("more than %zu bytes", sizeof(n->bytes));
 			continue;
 		}
 		/* A check that passes costs a system call: not for every word. */

@@ -98,7 +98,7 @@ static struct vmpt_image *open_changes(const u8 *code, size_t size)
 
 struct sum {
 	struct vmpt_flow_counts counts;
-	u64 hash, gaps;
+	u64 hash, gaps, marks;
 };
 
 static void run(struct sum *sum, const struct vmpt_stream *stream, struct vmpt_code *code,
@@ -116,6 +116,10 @@ static void run(struct sum *sum, const struct vmpt_stream *stream, struct vmpt_c
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0) {
 		CHECK(at <= batch.offset && batch.offset <= batch.end);
 		at = batch.offset;
+		CHECK(batch.kind <= VMPT_FLOW_GAP || (!batch.count && options->events));
+		if (batch.kind > VMPT_FLOW_GAP)
+			sum->marks =
+				vmpt_mix64(sum->marks ^ batch.offset ^ batch.ip << 1) + batch.kind;
 		if (batch.kind == VMPT_FLOW_GAP)
 			sum->gaps =
 				vmpt_mix64(sum->gaps ^ batch.offset ^ batch.ip << 1) + batch.reason;
@@ -160,6 +164,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	plain.no_tnt = other.no_tnt = data[0] & 8;
 	plain.no_packet_max = other.no_packet_max;
 	other.memory = data[1] & 1;
+	plain.events = other.events = data[1] & 16;
+	other.times = data[1] & 32;
 	if (data[1] & 2)
 		other.off = data[1] >> 6;
 	stream.data = bytes + n;

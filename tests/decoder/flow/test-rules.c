@@ -303,17 +303,18 @@ static void check_gaps(const struct row *r, const struct flow_run *run)
 
 START_TEST(rule)
 {
-	const struct row *r = &rows[_i / 4];
+	const struct row *r = &rows[_i / 5];
 	struct vmpt_flow_options options = r->options;
 	struct notation n;
 	struct flow_run run;
 
 	notation_read(&n, r->packets);
 	options.blocks = options.hash = true;
-	options.by_packet = _i % 4 == 1;
-	options.off = _i % 4 == 2 ? VMPT_FLOW_NO_MEMO | VMPT_FLOW_NO_PSB_MEMO : 0;
+	options.by_packet = _i % 5 == 1;
+	options.off = _i % 5 == 2 ? VMPT_FLOW_NO_MEMO | VMPT_FLOW_NO_PSB_MEMO : 0;
+	options.events = options.times = _i % 5 == 4;
 	/* Enough PADs for the fast loop. */
-	if (_i % 4 == 3)
+	if (_i % 5 >= 3)
 		n.stream.size = n.size += 64;
 	flow_run(&run, &n.stream, images, &options);
 	check_ips(r, &run);
@@ -498,7 +499,7 @@ TEST_SUITE()
 	TCase *tcase = tcase_create("rules");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_loop_test(tcase, rule, 0, 4 * (int)VMPT_ARRAY_SIZE(rows));
+	tcase_add_loop_test(tcase, rule, 0, 5 * (int)VMPT_ARRAY_SIZE(rows));
 	tcase_add_loop_test(tcase, wraps, 0, 2 * (int)VMPT_ARRAY_SIZE(wrapping));
 	tcase_add_loop_test(tcase, repeats, 0, 6);
 	tcase_add_test(tcase, walked_again);

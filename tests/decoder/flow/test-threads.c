@@ -20,6 +20,7 @@ struct digest {
 	u64 hash;
 	u64 order;  /* of blocks, with how many of their instructions were executed */
 	u64 gaps;   /* in their order */
+	u64 marks;  /* the same of events */
 	u64 counts; /* of blocks and address spaces, in any order */
 	u64 ids;    /* which block and space has which number */
 	u64 blocks;
@@ -62,6 +63,15 @@ static u64 known_block(struct known *k, struct vmpt_flow *flow, u32 id)
 	return k->list[id];
 }
 
+static u64 what_mark(struct vmpt_flow *flow, const struct vmpt_flow_batch *batch)
+{
+	struct vmpt_space s;
+
+	vmpt_flow_space(flow, batch->space, &s, NULL);
+	return mix(mix(mix(batch->offset, batch->ip), batch->kind),
+		   mix(mix(s.cr3, s.owner.vmcs), s.owner.kind));
+}
+
 static void take_batch(struct digest *d, struct known *k, struct vmpt_flow *flow,
 		       const struct vmpt_flow_batch *batch)
 {
@@ -70,6 +80,8 @@ static void take_batch(struct digest *d, struct known *k, struct vmpt_flow *flow
 
 	if (batch->kind == VMPT_FLOW_GAP)
 		d->gaps = mix(d->gaps, mix(mix(batch->offset, batch->ip), batch->reason));
+	else if (batch->kind != VMPT_FLOW_BLOCKS)
+		d->marks = mix(d->marks ^ d->order, what_mark(flow, batch));
 	for (i = 0; i < batch->count; i++) {
 		u64 n = 0;
 
@@ -114,19 +126,24 @@ static void run(struct digest *d, const struct vmpt_stream *stream, struct vmpt_
 		const struct vmpt_flow_options *options)
 {
 	struct vmpt_flow_batch batch;
+	struct flow_times times = { 0 };
 	struct vmpt_flow *flow;
 	struct known known = { 0 };
 	u64 at = 0;
 	int ret;
 
 	memset(d, 0, sizeof(*d));
+	if (options->times)
+		flow_times(&times, stream);
 	ck_assert_int_eq(vmpt_flow_open(&flow, stream, code, options), 0);
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0) {
 		ck_assert_uint_le(at, batch.offset);
 		ck_assert_uint_le(batch.offset, batch.end);
 		at = batch.offset;
+		flow_times_check(&times, &batch);
 		take_batch(d, &known, flow, &batch);
 	}
+	free(times.at);
 	ck_assert_int_eq(ret, 0);
 	take_totals(d, &known, flow);
 	vmpt_flow_close(flow);
@@ -154,6 +171,8 @@ static const struct vmpt_flow_options ways[] = {
 	{ .hash = true, .blocks = true, .memory = 1 },
 	{ .hash = true, .memory = 1, .off = VMPT_FLOW_NO_RAW_MEMO },
 	{ .blocks = true, .by_packet = true },
+	{ .hash = true, .blocks = true, .events = true, .times = true },
+	{ .events = true },
 };
 
 /* One way to decode, with segments of about @size bytes. */
@@ -173,6 +192,25 @@ static void compare(const struct vmpt_stream *stream, struct vmpt_code *code, si
 		 size);
 	run(&many, stream, code, &options);
 	same(&one, &many, ids, what);
+	ck_assert_msg(one.marks == many.marks, "%s: events", what);
+}
+
+/* The options that add batches change nothing else; nor do memos change what they add. */
+static void compare_marks(const struct vmpt_stream *stream, struct vmpt_code *code)
+{
+	struct vmpt_flow_options options = { .hash = true, .blocks = true };
+	struct digest plain, marked, walked;
+
+	run(&plain, stream, code, &options);
+	options.events = options.times = true;
+	run(&marked, stream, code, &options);
+	same(&plain, &marked, true, "events and times");
+	options.times = false;
+	options.by_packet = true;
+	options.off = VMPT_FLOW_NO_MEMO | VMPT_FLOW_NO_RAW_MEMO | VMPT_FLOW_NO_PSB_MEMO;
+	run(&walked, stream, code, &options);
+	same(&plain, &walked, false, "events by packet");
+	ck_assert_msg(marked.marks == walked.marks, "events and memos");
 }
 
 static const char *const traces[] = { "guest-unzip", "guest-mruby", "guest-two-vmcs" };
@@ -223,6 +261,7 @@ START_TEST(damaged)
 	for (i = 0; i < VMPT_ARRAY_SIZE(parts); i += 2)
 		compare(&real.stream, real.code, (i + (size_t)_i) % VMPT_ARRAY_SIZE(ways),
 			real.stream.size / parts[i] + 1, false);
+	compare_marks(&real.stream, real.code);
 	flow_real_close(&real);
 }
 END_TEST
@@ -259,6 +298,7 @@ START_TEST(generated)
 
 		for (way = 0; way < VMPT_ARRAY_SIZE(ways); way++)
 			compare(&stream, code.code, way, 1, false);
+		compare_marks(&stream, code.code);
 	}
 	flow_generated_close(&code);
 	tracegen_free(gen);
@@ -286,14 +326,14 @@ START_TEST(owners_in_doubt)
 	};
 	static struct notation n;
 	struct test_rng rng = { (u64)_i + 1 };
-	char text[4096] = "psb exec:64 pip:2000:nr vmcs:a000 fup:8000 psbend pgd:- pad*4500 ";
+	char text[4096] = "psb exec:64 pip:2000:nr vmcs:a000 fup:8000 psbend pgd:- pad*4200 ";
 	size_t used = _i % 2 ? strlen(text) : 0;
 	unsigned int i;
 
 	for (i = 0; i < 60; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
 					 words[test_random(&rng) % VMPT_ARRAY_SIZE(words)],
-					 i % 20 == (u32)_i % 20 ? "pad*4500 " : "");
+					 i % 30 == (u32)_i % 30 ? "pad*4200 " : "");
 	notation_read(&n, text);
 	compare(&n.stream, NULL, (size_t)_i % VMPT_ARRAY_SIZE(ways), 1, false);
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside of the calls (docs/calls.md): streams' blocks come in the order of time (feed.c), each
+ * moves the stack of the task that its vCPU or CPU runs (step.c, stack.c), tasks that were left are
+ * found again by what follows (switch.c), and all is counted in one tree (tree.c).
+ */
+#ifndef VMPT_CALLS_ENGINE_H
+#define VMPT_CALLS_ENGINE_H
+
+#include "decoder/vmpt-calls.h"
+#include "util/array.h"
+#include "util/hash.h"
+
+#define NONE (~0u)
+
+/* ---- blocks ---- */
+
+/* How a block's last instruction goes on. */
+enum branch {
+	BRANCH_UNKNOWN, /* the block was not looked at yet */
+	BRANCH_NEXT,	/* straight on, or a direct jump */
+	BRANCH_JMP,	/* indirect, or far */
+	BRANCH_CALL,
+	BRANCH_RET,
+	BRANCH_ENTRY, /* SYSCALL, INT n: a frame that BRANCH_EXIT ends */
+	BRANCH_EXIT,  /* IRET, SYSRET */
+	BRANCH_VMX,   /* VM entries, and what makes a VM exit only */
+};
+
+/* A block of one stream's flow. */
+struct code {
+	u64 ip, next;
+	u64 function; /* its start; 0: not known */
+	u32 space;    /* of the engine */
+	u16 insns;
+	u8 branch; /* enum branch */
+	u8 role;   /* enum vmpt_call_role */
+};
+
+/* ---- streams ---- */
+
+/* A batch of a flow, kept until it was taken. */
+struct part {
+	u64 offset, end, ip;
+	u32 first, count; /* in feed.ids */
+	u32 last, space;  /* of the flow */
+	u8 kind;
+};
+
+/* One stream's flow and times. */
+struct feed {
+	u32 index;
+	struct vmpt_flow *flow;
+	struct code *code; /* by block */
+	size_t code_room;
+	u32 *space; /* the engine's numbers of the flow's spaces */
+	size_t space_room, spaces;
+
+	/* What was read ahead. */
+	struct part *part;
+	size_t parts, part_at;
+	u32 *ids;
+	size_t id_room, id_count;
+	bool ended;
+
+	struct vmpt_timed *timed; /* NULL: no times */
+	struct vmpt_timed_batch batch;
+	size_t item;
+	bool timed_ended, ready;
+	struct vmpt_time now;	 /* of the last packet at or before the place asked for */
+	u64 tsc, tsc_end;	 /* of the current part */
+	u32 at;			 /* in it: the current block */
+	struct context *context; /* which ran last; NULL: none */
+};
+
+/* ---- stacks ---- */
+
+struct frame {
+	u64 ret;	       /* where it returns to; 0: not known, to anywhere */
+	u64 function;	       /* whose code it runs now; 0: not known */
+	u64 tsc, instructions; /* when it was entered */
+	u32 node;
+	u8 kind;     /* enum vmpt_call_kind */
+	bool kernel; /* its code is in the upper half */
+	bool local;  /* a call into the middle of its own caller */
+	bool thunk;  /* nothing but a thunk was called yet: counts for its caller */
+	bool assumed;
+};
+
+struct stack {
+	struct frame *frame;
+	size_t room;
+	u32 depth;
+	u32 over; /* calls for which there was no room */
+	u32 task;
+	u32 vm;
+	u32 root; /* node */
+	u64 cr3;  /* of the space of .root, ~0: the kernel's */
+	u64 left; /* number of the switch that left it */
+	u64 instructions;
+};
+
+/* What has to be known of the block that comes next. */
+enum how {
+	HOW_NEXT,  /* nothing: the flow went straight on */
+	HOW_START, /* nothing was known before it */
+	HOW_LOST,  /* a gap */
+	HOW_JMP,
+	HOW_CALL,
+	HOW_RET,
+	HOW_ENTRY,
+	HOW_EXIT,
+	HOW_VMX,
+	HOW_EVENT,
+};
+
+/* What runs: a CPU of the host, or a VMCS. */
+struct context {
+	struct vmpt_owner owner;
+	u32 stream; /* of the host's; NONE */
+	u32 vm;
+	struct stack *stack;
+	u8 how;	   /* enum how */
+	bool away; /* something else ran since */
+	u64 from;  /* CALL, ENTRY: the address after it; EVENT, VMX: of the instruction */
+};
+
+/* By enum branch: what it means for the block after it. */
+extern const u8 vmpt_calls_how[];
+
+/* ---- all ---- */
+
+struct node {
+	struct vmpt_call_node n;
+	u32 child; /* the one found last */
+};
+
+struct vmpt_calls {
+	struct vmpt_calls_options options;
+	struct vmpt_flow_options flow;
+	struct vmpt_options trace;
+	const struct vmpt_clocks *clocks;
+	struct feed *feeds;
+	size_t feed_count;
+
+	struct vmpt_space *space;
+	size_t spaces;
+	struct vmpt_hash space_of;
+
+	struct context **context;
+	size_t contexts;
+
+	struct node *node;
+	size_t nodes;
+	struct vmpt_hash node_of;
+	struct root {
+		u64 cr3; /* ~0: the kernel's */
+		u32 vm, node;
+	} * root;
+	size_t roots;
+	struct vmpt_hash root_of;
+
+	struct vmpt_call_task *task;
+	size_t tasks;
+	struct stack **parked;
+	size_t parks;
+	u64 parked_frames;
+
+	/* Of the part that is taken: what ran, for the time. */
+	struct segment {
+		u32 node;
+		u64 instructions;
+	} * segment;
+	size_t segments;
+	bool counting; /* the time is wanted */
+
+	struct vmpt_call_item *item;
+	size_t items;
+	struct vmpt_calls_counts counts;
+	int error;
+};
+
+/* Linux's upper half, in which 32-bit kernels begin at 3 GiB. */
+static inline bool is_kernel(const struct vmpt_space *s, u64 ip)
+{
+	return s->exec == 64 ? ip >> 63 : false;
+}
+
+/* ---- feed.c ---- */
+
+int vmpt_calls_feed_open(struct vmpt_calls *e, struct feed *f, const struct vmpt_stream *stream,
+			 struct vmpt_code *code);
+void vmpt_calls_feed_close(struct feed *f);
+/* Make part number @n from the current one on known. 1, 0: there is none, or a negative error. */
+int vmpt_calls_feed_ahead(struct feed *f, size_t n);
+/* The current part is done. */
+void vmpt_calls_feed_done(struct feed *f);
+/* The times of the current part. */
+int vmpt_calls_feed_times(struct feed *f);
+/* Block @id; NULL: no memory. */
+const struct code *vmpt_calls_code(struct vmpt_calls *e, struct feed *f, u32 id);
+/* The engine's number of space @space of the flow, or NONE. */
+u32 vmpt_calls_space_of(struct vmpt_calls *e, struct feed *f, u32 space);
+/* Code at an address of which no block is known. */
+void vmpt_calls_code_at(struct vmpt_calls *e, u32 space, u64 ip, struct code *code);
+
+/* ---- tree.c ---- */
+
+int vmpt_calls_tree_open(struct vmpt_calls *e);
+/* The child of @parent; it is made if there is none. */
+u32 vmpt_calls_child(struct vmpt_calls *e, u32 parent, u8 kind, u64 function, u32 space);
+/* The root of @vm's address space with @cr3, or ~0. */
+u32 vmpt_calls_root(struct vmpt_calls *e, u32 vm, u64 cr3, u32 space);
+
+/* ---- stack.c ---- */
+
+/* An empty stack, of a new task. NULL: no memory. */
+struct stack *vmpt_calls_stack_new(struct vmpt_calls *e, struct context *c, u32 space);
+void vmpt_calls_stack_free(struct stack *s);
+struct frame *vmpt_calls_top(struct stack *s);
+/* Where instructions count. */
+u32 vmpt_calls_node_now(const struct stack *s);
+void vmpt_calls_push(struct vmpt_calls *e, struct feed *f, struct stack *s, u8 kind,
+		     const struct code *to, u64 ret, bool assumed);
+/* Frames above @depth end; all but the lowest of them @over its head. */
+void vmpt_calls_pop_to(struct vmpt_calls *e, struct feed *f, struct stack *s, u32 depth);
+/* The frame becomes one of another function: a tail call, or what a thunk leads to. */
+void vmpt_calls_replace(struct vmpt_calls *e, struct feed *f, struct stack *s,
+			const struct code *to);
+void vmpt_calls_say(struct vmpt_calls *e, struct feed *f, const struct stack *s, u8 what,
+		    const struct frame *frame, u32 depth);
+
+/* ---- arrive.c ---- */
+
+/* The flow comes to @to, not straight on. */
+void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
+		       const struct code *to);
+
+/* ---- switch.c ---- */
+
+/* Another stack is used from here on, @at of the current part's ids. */
+void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, u32 at,
+		       const struct code *to);
+/* A stack that was left whose top returns to @ip, taken off the list; NULL. */
+struct stack *vmpt_calls_parked_at(struct vmpt_calls *e, const struct context *c, u64 cr3, u64 ip);
+void vmpt_calls_park(struct vmpt_calls *e, struct context *c);
+
+#endif
