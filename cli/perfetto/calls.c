@@ -35,8 +35,8 @@ struct walk {
 };
 
 static const enum perfetto_category category_of[VMPT_CALL_KINDS] = {
-	[VMPT_CALL_ROOT] = PERFETTO_UNKNOWN,	     [VMPT_CALL_UNKNOWN] = PERFETTO_UNKNOWN,
-	[VMPT_CALL_CALL] = PERFETTO_CALL,	     [VMPT_CALL_SYSTEM] = PERFETTO_SYSTEM,
+	[VMPT_CALL_ROOT] = PERFETTO_UNKNOWN,	    [VMPT_CALL_UNKNOWN] = PERFETTO_UNKNOWN,
+	[VMPT_CALL_CALL] = PERFETTO_CALL,	    [VMPT_CALL_SYSTEM] = PERFETTO_SYSTEM,
 	[VMPT_CALL_INTERRUPT] = PERFETTO_INTERRUPT, [VMPT_CALL_SIGNAL] = PERFETTO_SIGNAL,
 };
 
@@ -49,6 +49,7 @@ static struct perfetto_node *node_of(struct walk *w, u32 number)
 	struct perfetto_node *n;
 	struct vmpt_call_node node;
 	const char *name;
+	u32 function;
 
 	if (vmpt_reserve_zeroed(&d->node, &d->nodes, number + 1ULL))
 		return NULL;
@@ -56,7 +57,10 @@ static struct perfetto_node *node_of(struct walk *w, u32 number)
 	if (n->name)
 		return n;
 	vmpt_calls_node(w->calls, number, &node);
-	name = d->source.function[calls_function(&d->source, &node)].text;
+	function = calls_function(&d->source, &node);
+	if (function >= d->source.functions)
+		return NULL;
+	name = d->source.function[function].text;
 	n->handles = strstr(name, "handle_exit") != NULL;
 	n->category = (u8)(node.kind < VMPT_CALL_KINDS ? category_of[node.kind] : PERFETTO_CALL);
 	n->name = perfetto_name(&d->log, name) + 1;
@@ -147,25 +151,35 @@ static int count_instructions(struct walk *w, struct perfetto_task *t,
 	return 0;
 }
 
-/* The flow from the exit before @item to a call of the host; 0: none. */
-static u32 find_flow(struct walk *w, const struct perfetto_task *t,
-		     const struct vmpt_call_item *item, bool handles)
+/*
+ * @time, within the entry or exit before @item and the one after it: what comes before an exit is
+ * not shown after it.
+ */
+static u64 between_edges(struct perfetto_stream *s, const struct vmpt_call_item *item, u64 time)
 {
-	struct perfetto *d = w->d;
-	struct perfetto_stream *s = &d->stream[item->stream];
-	bool *seen = handles ? &s->handled : &s->begun;
-
-	if (d->source.vm[t->vm].owner.kind != VMPT_OWNER_HOST)
-		return 0;
-	while (s->next < s->exits && s->exit[s->next].offset <= item->offset) {
+	while (s->next < s->edges && s->edge[s->next].offset <= item->offset) {
 		s->next++;
 		s->begun = s->handled = false;
 	}
-	if (!s->next || *seen)
+	if (s->next < s->edges && time > s->edge[s->next].time)
+		time = s->edge[s->next].time;
+	if (s->next && time < s->edge[s->next - 1].time)
+		time = s->edge[s->next - 1].time;
+	return time;
+}
+
+/* The flow from the exit before @item to a call of the host; 0: none. */
+static u32 find_flow(const struct walk *w, const struct perfetto_task *t,
+		     const struct vmpt_call_item *item, bool handles)
+{
+	struct perfetto_stream *s = &w->d->stream[item->stream];
+	bool *seen = handles ? &s->handled : &s->begun;
+
+	if (w->d->source.vm[t->vm].owner.kind != VMPT_OWNER_HOST || !s->next || *seen)
 		return 0;
 	*seen = true;
 	s->begun = true;
-	return s->exit[s->next - 1].flow;
+	return s->edge[s->next - 1].flow;
 }
 
 static int enter(struct walk *w, const struct perfetto_task *t, const struct vmpt_call_item *item,
@@ -183,8 +197,6 @@ static int enter(struct walk *w, const struct perfetto_task *t, const struct vmp
 		return err;
 	slice->cut = item->assumed;
 	slice->flow = find_flow(w, t, item, n->handles);
-	if (slice->flow)
-		d->log.flow_used[slice->flow] = true;
 	return 0;
 }
 
@@ -241,9 +253,9 @@ static int take(struct walk *w, const struct vmpt_call_item *item, u64 time)
 	if (!t)
 		return -1;
 	if (!t->wanted)
-		return item->what == VMPT_CALL_RUN ?
-			       run_task(w, item->stream, NULL, PERFETTO_NONE, time) :
-			       0;
+		return item->what == VMPT_CALL_RUN
+			       ? run_task(w, item->stream, NULL, PERFETTO_NONE, time)
+			       : 0;
 	if (count_instructions(w, t, item, time))
 		return -1;
 	switch (item->what) {
@@ -284,7 +296,9 @@ static int flush(struct walk *w, struct perfetto_stream *s, bool more)
 	s->items = 0;
 	for (i = 0; i < n && !err; i++)
 		err = take(w, &s->item[i],
-			   from + (u64)((unsigned __int128)(to - from) * (i + 1) / (n + 1)));
+			   between_edges(s, &s->item[i],
+					 from + (u64)((unsigned __int128)(to - from) * (i + 1) /
+						      (n + 1))));
 	s->from = more ? to : from;
 	if (to > w->d->last)
 		w->d->last = to;

@@ -7,19 +7,20 @@
 #include "cli/perfetto/perfetto.h"
 #include "cli/timeline/timeline.h"
 
-/* From where on the host may handle it. */
-struct perfetto_exit {
+/* A VM entry or exit of a stream: what comes after .offset was at or after .time. */
+struct perfetto_edge {
 	u64 offset;
-	u32 flow;
+	u64 time; /* ticks */
+	u32 flow; /* of an exit; 0: an entry, or no number was left */
 };
 
 struct perfetto_stream {
-	u32 cpu;   /* track of who ran */
-	u32 tasks; /* track of which task ran; PERFETTO_NONE: none so far */
-	u32 task;  /* that is on it */
-	struct perfetto_exit *exit; /* by offset */
-	size_t exits, exit_room, next; /* .next: the first after the last item */
-	bool begun, handled; /* of the exit before .next: its first call, and its handler, were seen */
+	u32 cpu;		       /* track of who ran */
+	u32 tasks;		       /* track of which task ran; PERFETTO_NONE: none so far */
+	u32 task;		       /* that is on it */
+	struct perfetto_edge *edge;    /* by offset */
+	size_t edges, edge_room, next; /* .next: the first after the last item */
+	bool begun, handled; /* the first call after that edge was seen, the handler was */
 	/* Items between the same two times, which are not added yet */
 	struct vmpt_call_item *item;
 	size_t items, item_room;

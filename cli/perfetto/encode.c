@@ -252,7 +252,7 @@ static void put_begin(struct encoder *e, const struct perfetto_slice *s, u64 tim
 		ev.n_category_iids = 1;
 		ev.category_iids = &of;
 	}
-	if (flow && e->log->flow_used[flow]) {
+	if (flow) {
 		ev.n_flow_ids = 1;
 		ev.flow_ids = &flow;
 	}

@@ -32,7 +32,6 @@ void perfetto_log_close(struct perfetto_log *log)
 	vmpt_hash_free(&log->name_of);
 	free(log->slice);
 	free(log->mark);
-	free(log->flow_used);
 	*log = (struct perfetto_log){ 0 };
 }
 
@@ -79,17 +78,6 @@ u32 perfetto_name(struct perfetto_log *log, const char *name)
 	}
 	log->name[log->names] = copy;
 	return (u32)log->names++;
-}
-
-u32 perfetto_flow(struct perfetto_log *log)
-{
-	const size_t number = log->flows + 1;
-
-	if (number > log->limit ||
-	    vmpt_reserve_zeroed(&log->flow_used, &log->flow_room, number + 1))
-		return 0;
-	log->flows = number;
-	return (u32)number;
 }
 
 u64 perfetto_depth(const struct perfetto_log *log, u32 track)
@@ -317,6 +305,23 @@ static int by_time(const void *x, const void *y)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
+/* A flow leads from a slice to another one. */
+static int trim_flows(struct perfetto_log *log)
+{
+	u8 *count = calloc(log->flows + 1ULL, 1);
+	size_t i;
+
+	if (!count)
+		return -1;
+	for (i = 0; i < log->slices; i++)
+		count[log->slice[i].flow] |= count[log->slice[i].flow] ? 2 : 1;
+	for (i = 0; i < log->slices; i++)
+		if (count[log->slice[i].flow] < 2)
+			log->slice[i].flow = 0;
+	free(count);
+	return 0;
+}
+
 int perfetto_log_finish(struct perfetto_log *log, u64 time)
 {
 	bool ordered = true;
@@ -332,7 +337,7 @@ int perfetto_log_finish(struct perfetto_log *log, u64 time)
 			perfetto_end(log, (u32)i, time, &err);
 		}
 	}
-	if (err || compact(log))
+	if (err || compact(log) || trim_flows(log))
 		return -1;
 	for (i = 0; i < log->marks; i++) {
 		log->mark[i].order = (u32)i;

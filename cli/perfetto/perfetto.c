@@ -38,10 +38,9 @@ static int follow_calls(struct cli *cli, struct perfetto *d)
 
 static int write_file(struct cli *cli, struct perfetto *d, struct cli_file *file)
 {
-	const struct perfetto_facts facts = { .hz = d->hz,
-					      .start_ns = d->start_ns,
-					      .writer = "vmpt " VMPT_VERSION,
-					      .out = file->f };
+	const struct perfetto_facts facts = {
+		.hz = d->hz, .start_ns = d->start_ns, .writer = "vmpt " VMPT_VERSION, .out = file->f
+	};
 	char folded[32];
 
 	if (perfetto_log_finish(&d->log, d->last) || perfetto_encode(&d->log, &d->rates, &facts))
@@ -59,7 +58,7 @@ static void close_all(struct cli *cli, struct perfetto *d)
 	size_t i;
 
 	for (i = 0; d->stream && i < cli->streams; i++) {
-		free(d->stream[i].exit);
+		free(d->stream[i].edge);
 		free(d->stream[i].item);
 	}
 	free(d->stream);
@@ -85,7 +84,8 @@ static int run(struct cli *cli)
 	perfetto_log_open(&d->log, d->slices, (u32)d->depth);
 	code = cli_filter_check(cli, 0, NULL);
 	if (!code)
-		code = cli_file_create(cli, d->path ? d->path : "vmpt.pftrace", PERFETTO_MARKS, &file);
+		code = cli_file_create(cli, d->path ? d->path : "vmpt.pftrace", PERFETTO_MARKS,
+				       &file);
 	if (!code)
 		code = perfetto_spans(cli, d);
 	if (!code && d->follows)
@@ -106,10 +106,9 @@ const struct cli_command cli_perfetto = {
 		 "vCPU ran and why it stopped, the calls of each task of host and guests, which\n"
 		 "host code handled an exit, and rates of exits and instructions. Calls need the\n"
 		 "code, as for vmpt insn.",
-	.examples =
-		"  vmpt perfetto -o web.pftrace --vm=web trace         one VM of a recording\n"
-		"  vmpt perfetto --from 0.5 --to 0.6 perf.data         a tenth of a second\n"
-		"  vmpt perfetto --spans -o spans.pftrace perf.data    without calls\n",
+	.examples = "  vmpt perfetto -o web.pftrace --vm=web trace         one VM of a recording\n"
+		    "  vmpt perfetto --from 0.5 --to 0.6 perf.data         a tenth of a second\n"
+		    "  vmpt perfetto --spans -o spans.pftrace perf.data    without calls\n",
 	.group = { &group, &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
 		   &cli_side_group, &cli_mode_group, NULL },
 	.data_size = sizeof(struct perfetto),

@@ -35,7 +35,7 @@ enum perfetto_category {
 struct perfetto_slice {
 	u64 start, end; /* ticks from time 0 */
 	u64 value;	/* instructions of a call; the IP of an exit */
-	u32 flow;	/* 0: none; in perfetto_log.flow_used */
+	u32 flow;	/* from an exit to the host's code for it; 0: none */
 	u32 track, name;
 	u32 parent; /* the slice around it; PERFETTO_NONE */
 	u32 folded; /* calls in it that were folded */
@@ -69,10 +69,8 @@ struct perfetto_log {
 	u32 depth_max;
 	u64 shortest; /* ticks: shorter slices are folded; grows */
 	u64 folded;
-	u64 gaps; /* where the flow was lost: for the note */
-	/* From an exit to the host's code for it, by number: whether there is any. [0] is unused */
-	u8 *flow_used;
-	size_t flows, flow_room;
+	u64 gaps;  /* where the flow was lost: for the note */
+	u32 flows; /* numbers of flows that were given */
 
 	struct perfetto_slice *slice;
 	size_t slices, slice_room;
@@ -108,11 +106,12 @@ struct perfetto_slice *perfetto_begin(struct perfetto_log *log, u32 track, u64 t
 /* The last one that began on @track and is open ends; none: nothing. The slice if it is kept, until
  * the next call; else NULL. *@err as above. */
 struct perfetto_slice *perfetto_end(struct perfetto_log *log, u32 track, u64 time, int *err);
-/* The number of a new flow; 0: there are too many, or no memory. */
-u32 perfetto_flow(struct perfetto_log *log);
 /* How many are open on @track. */
 u64 perfetto_depth(const struct perfetto_log *log, u32 track);
-/* Nothing more will come: what is open ends at @time, and marks are put in order. 0, or -1. */
+/*
+ * Nothing more will come: what is open ends at @time, flows of which only one slice is left are
+ * taken away, and marks are put in order. 0, or -1.
+ */
 int perfetto_log_finish(struct perfetto_log *log, u64 time);
 
 /* ---- rates.c: counters ---- */

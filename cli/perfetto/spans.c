@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt perfetto: the spans of vmpt timeline as slices. A CPU's track has who ran, if not the host; a
- * vCPU's has the time out of the guest, with the exit's reason.
+ * vmpt perfetto: the spans of vmpt timeline as slices. A CPU's track has who ran, if not the host;
+ * a vCPU's has the time out of the guest, with the exit's reason.
  */
 #include <stdlib.h>
 
@@ -27,8 +27,8 @@ static void count_exit(struct perfetto *d, const struct timeline *t, u32 vm,
 			 exit->reason == VMPT_REASON_UNKNOWN ? "unknown" : why);
 		d->reason[i].vm = vm;
 		d->reason[i].reason = exit->reason;
-		d->reason[i].rate = perfetto_rate(&d->rates, &d->log, d->vm[vm], name,
-						  hz ? t->hz : 1);
+		d->reason[i].rate =
+			perfetto_rate(&d->rates, &d->log, d->vm[vm], name, hz ? t->hz : 1);
 		d->reasons++;
 	}
 	perfetto_rate_add(&d->rates, d->reason[i].rate, time, 1);
@@ -51,38 +51,34 @@ static int add_tracks(struct perfetto *d, const struct timeline *t)
 	}
 	for (; d->vcpus < t->vcpus; d->vcpus++) {
 		vm = t->vcpu[d->vcpus].vm;
-		d->vcpu[d->vcpus] = perfetto_track(&d->log, PERFETTO_THREAD, d->vm[vm],
-						   t->vcpu[d->vcpus].name);
+		d->vcpu[d->vcpus] =
+			perfetto_track(&d->log, PERFETTO_THREAD, d->vm[vm], t->vcpu[d->vcpus].name);
 		if (d->vcpu[d->vcpus] == PERFETTO_NONE)
 			return -1;
 	}
 	return 0;
 }
 
-/* The exit that host code may be for; the flow's number, or 0. */
-static u32 note_flow(struct perfetto *d, const struct vmpt_span *span)
+/* For the calls; as many as there may be slices. */
+static void note_edge(struct perfetto *d, u32 stream, u64 offset, u64 time, u32 flow)
 {
-	struct perfetto_stream *s = &d->stream[span->stream];
-	u32 flow;
+	struct perfetto_stream *s = &d->stream[stream];
 
-	if (!d->follows || vmpt_reserve(&s->exit, &s->exit_room, s->exits + 1))
-		return 0;
-	flow = perfetto_flow(&d->log);
-	if (flow)
-		s->exit[s->exits++] =
-			(struct perfetto_exit){ .offset = span->offset + span->size, .flow = flow };
-	return flow;
+	if (d->follows && s->edges < 2 * d->slices &&
+	    !vmpt_reserve(&s->edge, &s->edge_room, s->edges + 1))
+		s->edge[s->edges++] = (struct perfetto_edge){ offset, time, flow };
 }
 
 static int begin_exit(struct perfetto *d, const struct timeline *t, const struct timeline_span *s)
 {
 	const struct vmpt_exit *exit = &s->span->exit;
-	const u32 flow = note_flow(d, s->span);
+	const u32 flow = d->log.flows < d->slices ? ++d->log.flows : 0;
 	struct perfetto_slice *slice;
 	char why[TIMELINE_WHOLE + 16];
 	u32 name;
 	int err;
 
+	note_edge(d, s->span->stream, s->span->offset + s->span->size, s->end, flow);
 	timeline_why(exit, why, sizeof(why), TIMELINE_WHOLE);
 	name = perfetto_name(&d->log, exit->source == VMPT_REASON_NONE ? "exit" : why);
 	if (name == PERFETTO_NONE)
@@ -119,6 +115,8 @@ static int take_span(struct perfetto *d, const struct timeline *t, const struct 
 	struct perfetto_slice *slice;
 	int err = add_tracks(d, t);
 
+	if (!err && s->vcpu != TIMELINE_NONE)
+		note_edge(d, s->span->stream, s->span->offset, s->start, 0);
 	if (!err && s->vcpu != TIMELINE_NONE && perfetto_depth(&d->log, d->vcpu[s->vcpu])) {
 		slice = perfetto_end(&d->log, d->vcpu[s->vcpu], s->start, &err);
 		if (slice)
@@ -183,10 +181,9 @@ static int on_end(void *opaque, const struct timeline *t)
 int perfetto_spans(struct cli *cli, struct perfetto *d)
 {
 	const struct timeline_wants wants = { .clock = (u8)cli_when_clock(cli) };
-	const struct timeline_sink sink = { .begin = on_begin,
-					    .span = on_span,
-					    .end = on_end,
-					    .opaque = d };
+	const struct timeline_sink sink = {
+		.begin = on_begin, .span = on_span, .end = on_end, .opaque = d
+	};
 	int code = timeline_run(cli, &wants, &sink, 1);
 
 	/* Its names are gone. */
