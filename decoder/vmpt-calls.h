@@ -109,11 +109,13 @@ struct vmpt_call_batch {
 
 /* A function as called by its parent. Node 0 is nothing's: parent of all roots. */
 struct vmpt_call_node {
-	u32 parent;   /* below its own number */
-	u32 space;    /* below vmpt_calls_spaces(): whose address .function is */
-	u64 function; /* its start, or where the call went; 0: UNKNOWN, ROOT */
-	u8 kind;      /* enum vmpt_call_kind */
-	u64 calls;    /* how often it began */
+	u32 parent; /* below its own number */
+	u32 space;  /* below vmpt_calls_spaces(): whose address .function is */
+	/* Its start, or where the call went. UNKNOWN: 0. ROOT: the CR3; ~0: of threads of the
+	 * kernel, which have no address space, and where none is known */
+	u64 function;
+	u8 kind;   /* enum vmpt_call_kind */
+	u64 calls; /* how often it began */
 	/* By itself, without what it called */
 	u64 instructions;
 	u64 time; /* host ticks, shared among the instructions between two times */

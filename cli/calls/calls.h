@@ -96,6 +96,8 @@ u32 calls_find_vm(void *opaque, const struct vmpt_owner *owner);
 u32 calls_function(struct calls_source *s, const struct vmpt_call_node *node);
 /* The process of an address space, a number of the calls': below .processes. */
 u32 calls_process(struct calls_source *s, u32 space);
+/* The process of a root, kind VMPT_CALL_ROOT; or "kernel" for the threads of a VM's kernel. */
+u32 calls_root_process(struct calls_source *s, const struct vmpt_call_node *root);
 /* Whether the filters want what a process did, times aside; if so something fits them. */
 bool calls_wanted(struct calls_source *s, u32 process);
 void calls_names_close(struct calls_source *s);

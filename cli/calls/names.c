@@ -353,7 +353,7 @@ u32 calls_function(struct calls_source *s, const struct vmpt_call_node *node)
 
 /* ---- processes ---- */
 
-static char *process_name(const struct map_space *in)
+static char *process_name(const struct calls_source *s, const struct map_space *in)
 {
 	const struct vmpt_space *space = &in->space;
 	const struct vmpt_guest_task *task = in->names.task;
@@ -363,7 +363,8 @@ static char *process_name(const struct map_space *in)
 		cli_safe_name(task->comm, comm);
 		snprintf(name, sizeof(name), "%u %s", task->tgid, comm);
 	} else if (space->no_cr3) {
-		snprintf(name, sizeof(name), "%s", in->names.guest ? "kernel" : "unknown");
+		snprintf(name, sizeof(name), "%s",
+			 code_names_any(&s->t.names) ? "kernel" : "unknown");
 	} else {
 		snprintf(name, sizeof(name), "CR3 %llx", (unsigned long long)space->cr3);
 	}
@@ -397,24 +398,40 @@ static u32 add_process(struct calls_source *s, u32 vm, const struct map_space *i
 	if (vmpt_grow(&s->process, s->processes) || vmpt_hash_add(&s->map->process_of, hash, i))
 		return no_memory(s);
 	p = &s->process[s->processes++];
-	*p = (struct calls_process){ vm, in->space, in->names.task, process_name(in), wanted };
+	*p = (struct calls_process){ vm, in->space, in->names.task, process_name(s, in), wanted };
 	return p->name ? i : no_memory(s);
 }
 
-u32 calls_process(struct calls_source *s, u32 space)
+static u32 process_of(struct calls_source *s, const struct vmpt_space *space)
 {
-	struct vmpt_space of;
-	struct map_space *in;
-	u32 vm;
+	const u32 vm = calls_find_vm(s, &space->owner);
+	struct map_space *in = find_space(s, space);
 
-	vmpt_calls_space(s->calls, space, &of);
-	vm = calls_find_vm(s, &of.owner);
-	in = find_space(s, &of);
 	if (!in || vm >= s->vms)
 		return no_memory(s);
 	if (!in->process)
 		in->process = add_process(s, vm, in) + 1;
 	return in->process - 1;
+}
+
+u32 calls_process(struct calls_source *s, u32 space)
+{
+	struct vmpt_space of;
+
+	vmpt_calls_space(s->calls, space, &of);
+	return process_of(s, &of);
+}
+
+u32 calls_root_process(struct calls_source *s, const struct vmpt_call_node *root)
+{
+	struct vmpt_space of;
+
+	vmpt_calls_space(s->calls, root->space, &of);
+	if (root->function == ~0ULL) {
+		of.no_cr3 = true;
+		of.cr3 = 0;
+	}
+	return process_of(s, &of);
 }
 
 bool calls_wanted(struct calls_source *s, u32 process)

@@ -77,7 +77,7 @@ static int name_task(struct walk *w, struct perfetto_task *t, const struct vmpt_
 	u32 process, number;
 
 	vmpt_calls_node(w->calls, task->root, &root);
-	number = calls_process(&d->source, root.space);
+	number = calls_root_process(&d->source, &root);
 	if (number >= d->source.processes)
 		return -1;
 	p = &d->source.process[number];
