@@ -54,7 +54,9 @@ struct vmpt_flow_options {
 	bool hash;	   /* make the ordered hash */
 	bool no_tnt; /* IA32_RTIT_CTL.DisTNT was 1 (33.3.9): no TNT packets; the flow is known from
 			each TIP up to the first conditional branch */
-	bool events; /* return VMPT_FLOW_EVENT, _OFF and _ON */
+	bool events; /* return VMPT_FLOW_EVENT: costs next to nothing */
+	bool switches; /* return VMPT_FLOW_OFF and _ON: each costs some 50 ns, and no memo has them
+			*/
 	/*
 	 * With .blocks: a packet that has a time (TSC, TMA, MTC, CYC) ends a batch, and so does a
 	 * PSB. So all blocks of a batch have the time of the last such packet at or before .offset:
@@ -91,7 +93,7 @@ struct vmpt_flow_block {
 	u8 end;		  /* enum vmpt_flow_end */
 };
 
-/* What a batch is. The last three come with .events only. */
+/* What a batch is. EVENT comes with .events only, OFF and ON with .switches. */
 enum vmpt_flow_kind {
 	VMPT_FLOW_BLOCKS,
 	VMPT_FLOW_GAP,
@@ -105,7 +107,9 @@ enum vmpt_flow_kind {
 	/*
 	 * TIP.PGD and TIP.PGE: tracing went off, by a filter or TraceEn, after the block (or event)
 	 * before; it began at .ip, which is no target of the block before. A PSB+ may begin the
-	 * flow, too, where the trace does or a TIP.PGE was lost.
+	 * flow, too, where the trace does or a TIP.PGE was lost. Without .switches a user sees that
+	 * a block does not follow from the one before: it is not at .target or .next of a direct
+	 * branch, or is at .next of a FAR or CALL_IND. After JMP_IND and RET it cannot be seen.
 	 */
 	VMPT_FLOW_OFF,
 	VMPT_FLOW_ON,
@@ -129,6 +133,9 @@ enum vmpt_flow_reason {
 struct vmpt_flow_batch {
 	u8 kind;   /* enum vmpt_flow_kind */
 	u8 reason; /* GAP: enum vmpt_flow_reason */
+	/* EVENT: the packet is a TIP.PGD: the handler is not traced, the next block is where
+	 * tracing went on */
+	bool off;
 	/*
 	 * BLOCKS: the packets in [offset, end) of the stream prove them; the time of a block is
 	 * between those of these two places. GAP: the packet at which the flow was lost. EVENT,
@@ -143,7 +150,8 @@ struct vmpt_flow_batch {
 	const u32 *blocks;
 	size_t count; /* of .blocks */
 	u32 last;
-	/* Index of the address space. GAP: ~0: none. EVENT, OFF: that before; ON: that after it */
+	/* Index of the address space. GAP: that of the flow; ~0: none. EVENT, OFF: that before; ON:
+	 * that after it */
 	u32 space;
 	/*
 	 * GAP: where; 0: none. EVENT: that of the FUP, an instruction that was not executed, or not

@@ -42,7 +42,9 @@ static int run_stream(struct cli *cli, size_t i)
 		.trace = &trace,
 		.hash = d->hash,
 		.blocks = d->list || f->from || f->to,
-		.by_packet = d->list || f->from || f->to,
+		/* In JSON each instruction has its packet's offset. */
+		.by_packet = d->list && cli->json,
+		.times = d->list || f->from || f->to,
 	};
 	struct vmpt_flow *flow;
 	char name[32];

@@ -105,7 +105,7 @@ static u32 find_return(const struct stack *s, u64 ip)
 	u32 i, low = lowest(s);
 
 	for (i = s->depth; i-- > low && !is_entry(&s->frame[i]);)
-		if (s->frame[i].ret == ip)
+		if (s->frame[i].ret == ip && s->frame[i].kind == VMPT_CALL_CALL)
 			return i;
 	return NONE;
 }
@@ -118,6 +118,11 @@ static void returned_elsewhere(struct vmpt_calls *e, struct feed *f, struct cont
 	struct frame *top = vmpt_calls_top(s);
 	u32 i;
 
+	if (vmpt_calls_exchange(e, s, to)) {
+		vmpt_calls_pop_to(e, f, s, s->depth - 1);
+		settle(e, f, s, to);
+		return;
+	}
 	/* "push; ret", as retpolines do: a jump. */
 	if (to->function && to->ip == to->function) {
 		if (top->local)
@@ -203,6 +208,7 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 {
 	const struct vmpt_space *in = &e->space[to->space];
 	struct frame *top;
+	bool called = false;
 	u64 from = 0;
 	u32 entry = NONE;
 
@@ -210,6 +216,7 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 	while (s->depth && (vmpt_calls_top(s)->kernel || is_entry(vmpt_calls_top(s)))) {
 		top = vmpt_calls_top(s);
 		entry = is_entry(top) ? s->depth - 1 : NONE;
+		called = top->kind == VMPT_CALL_SYSTEM;
 		from = top->ret;
 		vmpt_calls_pop_to(e, f, s, s->depth - 1);
 	}
@@ -225,8 +232,8 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 			lost(e, f, s, to);
 		return;
 	}
-	/* The system call is made again, or a restartable sequence was interrupted. */
-	if (from - to->ip <= 2 ||
+	/* SYSCALL or INT 80H is made again, or a restartable sequence was interrupted. */
+	if ((called && from - to->ip == 2) ||
 	    (to->function && top->function == to->function && to->ip != to->function))
 		return;
 	vmpt_calls_push(e, f, s, VMPT_CALL_SIGNAL, to, from, false);
@@ -239,6 +246,11 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 
 	if (i != NONE) {
 		vmpt_calls_pop_to(e, f, s, i);
+		settle(e, f, s, to);
+		return;
+	}
+	if (s->depth && is_entry(vmpt_calls_top(s)) && vmpt_calls_exchange(e, s, to)) {
+		vmpt_calls_pop_to(e, f, s, s->depth - 1);
 		settle(e, f, s, to);
 		return;
 	}

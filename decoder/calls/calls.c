@@ -9,12 +9,6 @@
 #define ITEMS  4096u
 #define BLOCKS (1u << 20)
 
-const u8 vmpt_calls_how[] = {
-	[BRANCH_NEXT] = HOW_NEXT, [BRANCH_JMP] = HOW_JMP,     [BRANCH_CALL] = HOW_CALL,
-	[BRANCH_RET] = HOW_RET,	  [BRANCH_ENTRY] = HOW_ENTRY, [BRANCH_EXIT] = HOW_EXIT,
-	[BRANCH_VMX] = HOW_VMX,
-};
-
 /* ---- opening ---- */
 
 static void take_options(struct vmpt_calls *e, const struct vmpt_calls_options *o, size_t count)
@@ -31,7 +25,7 @@ static void take_options(struct vmpt_calls *e, const struct vmpt_calls_options *
 	e->flow.trace = &e->trace;
 	e->flow.blocks = e->flow.events = true;
 	e->flow.times = e->clocks != NULL;
-	e->flow.by_packet = e->flow.hash = false;
+	e->flow.by_packet = e->flow.hash = e->flow.switches = false;
 	e->counting = true;
 }
 
@@ -97,6 +91,9 @@ void vmpt_calls_close(struct vmpt_calls *calls)
 	free(calls->parked);
 	free(calls->space);
 	vmpt_hash_free(&calls->space_of);
+	free(calls->zone);
+	vmpt_hash_free(&calls->zone_of);
+	free(calls->near);
 	free(calls->node);
 	vmpt_hash_free(&calls->node_of);
 	free(calls->root);
@@ -168,7 +165,7 @@ static void count(struct vmpt_calls *e, struct stack *s, u64 insns)
 	if (!e->counting || !insns)
 		return;
 	e->counts.instructions += insns;
-	e->node[node].n.instructions += insns;
+	e->node[node].instructions += insns;
 	if (!e->clocks)
 		return;
 	if (vmpt_grow(&e->segment, e->segments)) {
@@ -196,7 +193,7 @@ static void share_time(struct vmpt_calls *e, const struct feed *f)
 			       : (u64)((double)ticks * (double)e->segment[i].instructions /
 				       (double)all);
 		part = part > rest ? rest : part;
-		e->node[e->segment[i].node].n.time += part;
+		e->node[e->segment[i].node].time += part;
 		rest -= part;
 	}
 	e->segments = 0;
@@ -224,61 +221,77 @@ static u64 function_now(struct stack *s)
 	return top ? top->function : 0;
 }
 
+/* Block @id was executed: how the next one comes. */
+static void go_on(struct context *c, const struct feed *f, u32 id)
+{
+	const u8 how = f->block[id].how;
+
+	c->from = f->place[id].next;
+	/* A guest's VMCALL and the like are VM exits by an instruction. */
+	c->how = how == HOW_VMX && c->owner.kind == VMPT_OWNER_VM ? HOW_EVENT : how;
+}
+
+/*
+ * Block number @at of the part comes, in another zone than the one before, or not straight on.
+ * The context, or NULL after an error.
+ */
+static struct context *turn(struct vmpt_calls *e, struct feed *f, u32 at)
+{
+	const u32 id = f->ids[f->part[f->part_at].first + at];
+	struct context *c;
+	struct code to;
+
+	if (!f->block[id].zone && vmpt_calls_new_block(e, f, id))
+		return NULL;
+	to = code_of(e, f, id);
+	c = enter_space(e, f, to.space);
+	if (c && (c->how || (to.function && to.function != function_now(c->stack)))) {
+		f->at = at;
+		arrive(e, f, c, &to);
+	}
+	return e->error ? NULL : c;
+}
+
 static void take_blocks(struct vmpt_calls *e, struct feed *f)
 {
 	const u32 n = f->part[f->part_at].count, last = f->part[f->part_at].last;
 	const u32 *ids = f->ids + f->part[f->part_at].first;
 	struct context *c = NULL;
-	u64 run = 0, function = 0;
-	u32 i, space = NONE;
+	const struct block *block, *b;
+	u32 i, zone = NONE;
+	u64 run = 0;
 
+	if (vmpt_calls_blocks(e, f))
+		return;
+	block = f->block;
 	for (i = 0; i < n; i++) {
-		const u32 id = ids[i];
-		const struct code *code = id < f->code_room && f->code[id].branch
-						  ? &f->code[id]
-						  : vmpt_calls_code(e, f, id);
-
-		if (!code)
-			return;
-		if (code->space != space) {
-			if (c)
+		b = &block[ids[i]];
+		if (b->zone != zone || block[ids[i - 1]].how) {
+			if (i && c) {
 				count(e, c->stack, run);
+				if (block[ids[i - 1]].how)
+					go_on(c, f, ids[i - 1]);
+			}
 			run = 0;
-			space = code->space;
-			c = enter_space(e, f, space);
+			c = turn(e, f, i);
 			if (!c)
-				return;
-			function = function_now(c->stack);
-		}
-		if (c->how || (code->function != function && code->function)) {
-			const struct code to = *code;
-
-			count(e, c->stack, run);
-			run = 0;
-			f->at = i;
-			arrive(e, f, c, &to);
-			if (e->error)
 				return;
 			/* What was read ahead may have moved the lists. */
 			ids = f->ids + f->part[f->part_at].first;
-			code = &f->code[id];
-			function = function_now(c->stack);
+			block = f->block;
+			b = &block[ids[i]];
+			zone = b->zone;
 		}
-		if (i + 1 == n && last < code->insns) {
-			run += last;
-			break;
-		}
-		run += code->insns;
-		c->how = vmpt_calls_how[code->branch];
-		if (c->how) {
-			c->from = code->next;
-			/* A guest's VMCALL and the like are VM exits by an instruction. */
-			if (c->how == HOW_VMX && c->owner.kind == VMPT_OWNER_VM)
-				c->how = HOW_EVENT;
-		}
+		run += b->insns;
 	}
-	if (c)
-		count(e, c->stack, run);
+	if (!c)
+		return;
+	/* The last one may go on in the next part. */
+	b = &block[ids[n - 1]];
+	run -= b->insns - last;
+	count(e, c->stack, run);
+	if (last == b->insns && b->how)
+		go_on(c, f, ids[n - 1]);
 }
 
 static void take_event(struct vmpt_calls *e, struct feed *f)
@@ -293,8 +306,9 @@ static void take_event(struct vmpt_calls *e, struct feed *f)
 	c = enter_space(e, f, space);
 	if (!c)
 		return;
-	if (c->how) {
-		vmpt_calls_code_at(e, space, p.ip, &at);
+	/* The event may come at a branch's target. */
+	vmpt_calls_code_at(e, space, p.ip, &at);
+	if (c->how || (at.function && at.function != function_now(c->stack))) {
 		f->at = 0;
 		arrive(e, f, c, &at);
 	}
@@ -392,7 +406,7 @@ u32 vmpt_calls_nodes(const struct vmpt_calls *calls)
 
 void vmpt_calls_node(const struct vmpt_calls *calls, u32 i, struct vmpt_call_node *node)
 {
-	*node = calls->node[i].n;
+	*node = calls->node[i];
 }
 
 u32 vmpt_calls_spaces(const struct vmpt_calls *calls)

@@ -15,26 +15,45 @@
 
 /* ---- blocks ---- */
 
-/* How a block's last instruction goes on. */
-enum branch {
-	BRANCH_UNKNOWN, /* the block was not looked at yet */
-	BRANCH_NEXT,	/* straight on, or a direct jump */
-	BRANCH_JMP,	/* indirect, or far */
-	BRANCH_CALL,
-	BRANCH_RET,
-	BRANCH_ENTRY, /* SYSCALL, INT n: a frame that BRANCH_EXIT ends */
-	BRANCH_EXIT,  /* IRET, SYSRET */
-	BRANCH_VMX,   /* VM entries, and what makes a VM exit only */
+/* How the flow came to a block from the one before. */
+enum how {
+	HOW_NEXT,  /* straight on, or by a direct jump */
+	HOW_START, /* nothing was known before it */
+	HOW_LOST,  /* a gap */
+	HOW_JMP,   /* indirect, or far */
+	HOW_CALL,
+	HOW_RET,
+	HOW_ENTRY, /* SYSCALL, INT n: a frame that HOW_EXIT ends */
+	HOW_EXIT,  /* IRET, SYSRET */
+	HOW_VMX,   /* VM entries, and what makes a VM exit only */
+	HOW_EVENT, /* an event, before an instruction */
 };
 
-/* A block of one stream's flow. */
-struct code {
-	u64 ip, next;
+/* A function in an address space, or what is not known there. */
+struct zone {
 	u64 function; /* its start; 0: not known */
-	u32 space;    /* of the engine */
+	u32 space;
+	u8 role; /* enum vmpt_call_role */
+};
+
+/* A block of one stream's flow: what the loop over blocks reads ... */
+struct block {
+	u32 zone; /* 0: the block was not looked at yet */
 	u16 insns;
-	u8 branch; /* enum branch */
-	u8 role;   /* enum vmpt_call_role */
+	u8 how; /* the next one comes: enum how */
+};
+
+/* ... and where it is. */
+struct place {
+	u64 ip, next;
+};
+
+/* Code that the flow came to. */
+struct code {
+	u64 ip;
+	u64 function;
+	u32 space;
+	u8 role;
 };
 
 /* ---- streams ---- */
@@ -51,8 +70,9 @@ struct part {
 struct feed {
 	u32 index;
 	struct vmpt_flow *flow;
-	struct code *code; /* by block */
-	size_t code_room;
+	struct block *block; /* by number */
+	struct place *place;
+	size_t block_room, place_room;
 	u32 *space; /* the engine's numbers of the flow's spaces */
 	size_t space_room, spaces;
 
@@ -94,24 +114,10 @@ struct stack {
 	u32 over; /* calls for which there was no room */
 	u32 task;
 	u32 vm;
-	u32 root; /* node */
-	u64 cr3;  /* of the space of .root, ~0: the kernel's */
-	u64 left; /* number of the switch that left it */
+	u32 root;  /* node */
+	u64 cr3;   /* of the space of .root, ~0: the kernel's */
+	u32 group; /* of stacks that may be each other; 0: none */
 	u64 instructions;
-};
-
-/* What has to be known of the block that comes next. */
-enum how {
-	HOW_NEXT,  /* nothing: the flow went straight on */
-	HOW_START, /* nothing was known before it */
-	HOW_LOST,  /* a gap */
-	HOW_JMP,
-	HOW_CALL,
-	HOW_RET,
-	HOW_ENTRY,
-	HOW_EXIT,
-	HOW_VMX,
-	HOW_EVENT,
 };
 
 /* What runs: a CPU of the host, or a VMCS. */
@@ -125,15 +131,7 @@ struct context {
 	u64 from;  /* CALL, ENTRY: the address after it; EVENT, VMX: of the instruction */
 };
 
-/* By enum branch: what it means for the block after it. */
-extern const u8 vmpt_calls_how[];
-
 /* ---- all ---- */
-
-struct node {
-	struct vmpt_call_node n;
-	u32 child; /* the one found last */
-};
 
 struct vmpt_calls {
 	struct vmpt_calls_options options;
@@ -146,13 +144,17 @@ struct vmpt_calls {
 	struct vmpt_space *space;
 	size_t spaces;
 	struct vmpt_hash space_of;
+	struct zone *zone; /* 0 is none */
+	size_t zones;
+	struct vmpt_hash zone_of;
 
 	struct context **context;
 	size_t contexts;
 
-	struct node *node;
+	struct vmpt_call_node *node;
 	size_t nodes;
 	struct vmpt_hash node_of;
+	u32 *near; /* NEAR nodes, by a plain hash */
 	struct root {
 		u64 cr3; /* ~0: the kernel's */
 		u32 vm, node;
@@ -165,6 +167,7 @@ struct vmpt_calls {
 	struct stack **parked;
 	size_t parks;
 	u64 parked_frames;
+	u32 groups;
 
 	/* Of the part that is taken: what ran, for the time. */
 	struct segment {
@@ -179,6 +182,13 @@ struct vmpt_calls {
 	struct vmpt_calls_counts counts;
 	int error;
 };
+
+static inline struct code code_of(const struct vmpt_calls *e, const struct feed *f, u32 id)
+{
+	const struct zone *z = &e->zone[f->block[id].zone];
+
+	return (struct code){ f->place[id].ip, z->function, z->space, z->role };
+}
 
 /* Linux's upper half, in which 32-bit kernels begin at 3 GiB. */
 static inline bool is_kernel(const struct vmpt_space *s, u64 ip)
@@ -197,8 +207,10 @@ int vmpt_calls_feed_ahead(struct feed *f, size_t n);
 void vmpt_calls_feed_done(struct feed *f);
 /* The times of the current part. */
 int vmpt_calls_feed_times(struct feed *f);
-/* Block @id; NULL: no memory. */
-const struct code *vmpt_calls_code(struct vmpt_calls *e, struct feed *f, u32 id);
+/* Room for all blocks of the flow. */
+int vmpt_calls_blocks(struct vmpt_calls *e, struct feed *f);
+/* Look at block @id for the first time. 0 or a negative error. */
+int vmpt_calls_new_block(struct vmpt_calls *e, struct feed *f, u32 id);
 /* The engine's number of space @space of the flow, or NONE. */
 u32 vmpt_calls_space_of(struct vmpt_calls *e, struct feed *f, u32 space);
 /* Code at an address of which no block is known. */
@@ -243,6 +255,11 @@ void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, 
 		       const struct code *to);
 /* A stack that was left whose top returns to @ip, taken off the list; NULL. */
 struct stack *vmpt_calls_parked_at(struct vmpt_calls *e, const struct context *c, u64 cr3, u64 ip);
+/*
+ * Where @s was taken up it could have been another one, left now, whose frame like the top of @s
+ * returns to @to: they change places. Then that frame is the top.
+ */
+bool vmpt_calls_exchange(struct vmpt_calls *e, struct stack *s, const struct code *to);
 void vmpt_calls_park(struct vmpt_calls *e, struct context *c);
 
 #endif

@@ -24,7 +24,8 @@ void vmpt_calls_feed_close(struct feed *f)
 {
 	vmpt_flow_close(f->flow);
 	vmpt_timed_close(f->timed);
-	free(f->code);
+	free(f->block);
+	free(f->place);
 	free(f->space);
 	free(f->part);
 	free(f->ids);
@@ -212,12 +213,12 @@ static bool decode_last(struct feed *f, u32 id, const struct vmpt_flow_block *b,
 }
 
 /* What a far branch does to the stack (SDM 3 33.4.2.3, "far transfer"). */
-static enum branch far_branch(struct feed *f, u32 id, const struct vmpt_flow_block *b, u8 exec)
+static enum how far_branch(struct feed *f, u32 id, const struct vmpt_flow_block *b, u8 exec)
 {
 	ZydisDecodedInstruction insn;
 
 	if (!decode_last(f, id, b, exec, &insn))
-		return BRANCH_JMP;
+		return HOW_JMP;
 	switch (insn.mnemonic) {
 	case ZYDIS_MNEMONIC_SYSCALL:
 	case ZYDIS_MNEMONIC_SYSENTER:
@@ -225,7 +226,7 @@ static enum branch far_branch(struct feed *f, u32 id, const struct vmpt_flow_blo
 	case ZYDIS_MNEMONIC_INT1:
 	case ZYDIS_MNEMONIC_INT3:
 	case ZYDIS_MNEMONIC_INTO:
-		return BRANCH_ENTRY;
+		return HOW_ENTRY;
 	case ZYDIS_MNEMONIC_IRET:
 	case ZYDIS_MNEMONIC_IRETD:
 	case ZYDIS_MNEMONIC_IRETQ:
@@ -233,32 +234,32 @@ static enum branch far_branch(struct feed *f, u32 id, const struct vmpt_flow_blo
 	case ZYDIS_MNEMONIC_SYSEXIT:
 	case ZYDIS_MNEMONIC_UIRET:
 	case ZYDIS_MNEMONIC_RSM:
-		return BRANCH_EXIT;
+		return HOW_EXIT;
 	case ZYDIS_MNEMONIC_CALL:
-		return BRANCH_CALL;
+		return HOW_CALL;
 	case ZYDIS_MNEMONIC_RET:
-		return BRANCH_RET;
+		return HOW_RET;
 	case ZYDIS_MNEMONIC_JMP:
-		return BRANCH_JMP;
+		return HOW_JMP;
 	default:
-		return BRANCH_VMX;
+		return HOW_VMX;
 	}
 }
 
-static enum branch branch_of(struct feed *f, u32 id, const struct vmpt_flow_block *b, u8 exec)
+static enum how branch_of(struct feed *f, u32 id, const struct vmpt_flow_block *b, u8 exec)
 {
 	switch (b->end) {
 	case VMPT_FLOW_CALL:
 	case VMPT_FLOW_CALL_IND:
-		return b->end == VMPT_FLOW_CALL && b->target == b->next ? BRANCH_NEXT : BRANCH_CALL;
+		return b->end == VMPT_FLOW_CALL && b->target == b->next ? HOW_NEXT : HOW_CALL;
 	case VMPT_FLOW_JMP_IND:
-		return BRANCH_JMP;
+		return HOW_JMP;
 	case VMPT_FLOW_RET:
-		return BRANCH_RET;
+		return HOW_RET;
 	case VMPT_FLOW_FAR:
 		return far_branch(f, id, b, exec);
 	default:
-		return BRANCH_NEXT;
+		return HOW_NEXT;
 	}
 }
 
@@ -266,7 +267,7 @@ void vmpt_calls_code_at(struct vmpt_calls *e, u32 space, u64 ip, struct code *co
 {
 	struct vmpt_function fn = { 0 };
 
-	*code = (struct code){ .ip = ip, .space = space, .branch = BRANCH_NEXT };
+	*code = (struct code){ .ip = ip, .space = space };
 	if (e->options.function &&
 	    e->options.function(e->options.opaque, &e->space[space], ip, &fn)) {
 		code->function = fn.start;
@@ -274,26 +275,55 @@ void vmpt_calls_code_at(struct vmpt_calls *e, u32 space, u64 ip, struct code *co
 	}
 }
 
-const struct code *vmpt_calls_code(struct vmpt_calls *e, struct feed *f, u32 id)
+static u32 zone_number(struct vmpt_calls *e, const struct code *code)
+{
+	const u64 hash = vmpt_mix64(code->function ^ vmpt_mix64(code->space));
+	u32 id = vmpt_hash_find(&e->zone_of, hash, k,
+				e->zone[k].function == code->function &&
+					e->zone[k].space == code->space &&
+					e->zone[k].role == code->role);
+
+	if (id != VMPT_HASH_NONE)
+		return id;
+	if (!e->zones && !vmpt_grow(&e->zone, e->zones))
+		e->zone[e->zones++] = (struct zone){ .space = NONE };
+	id = (u32)e->zones;
+	if (!id || vmpt_grow(&e->zone, e->zones) || vmpt_hash_add(&e->zone_of, hash, id)) {
+		e->error = -VMPT_E_NOMEM;
+		return 0;
+	}
+	e->zone[e->zones++] = (struct zone){ code->function, code->space, code->role };
+	return id;
+}
+
+int vmpt_calls_blocks(struct vmpt_calls *e, struct feed *f)
+{
+	const size_t n = vmpt_flow_blocks(f->flow);
+
+	if (n <= f->block_room)
+		return 0;
+	if (vmpt_reserve_zeroed(&f->block, &f->block_room, n) ||
+	    vmpt_reserve(&f->place, &f->place_room, n))
+		e->error = -VMPT_E_NOMEM;
+	return e->error;
+}
+
+int vmpt_calls_new_block(struct vmpt_calls *e, struct feed *f, u32 id)
 {
 	struct vmpt_flow_block b;
-	struct code *code;
+	struct code code;
 	u32 space;
 
-	if (id < f->code_room && f->code[id].branch)
-		return &f->code[id];
-	if (vmpt_reserve_zeroed(&f->code, &f->code_room, (size_t)id + 1)) {
-		e->error = -VMPT_E_NOMEM;
-		return NULL;
-	}
 	vmpt_flow_block(f->flow, id, &b);
 	space = vmpt_calls_space_of(e, f, b.space);
 	if (space == NONE)
-		return NULL;
-	code = &f->code[id];
-	vmpt_calls_code_at(e, space, b.ip, code);
-	code->next = b.next;
-	code->insns = b.instructions;
-	code->branch = (u8)branch_of(f, id, &b, e->space[space].exec);
-	return code;
+		return e->error;
+	vmpt_calls_code_at(e, space, b.ip, &code);
+	f->place[id] = (struct place){ b.ip, b.next };
+	f->block[id] = (struct block){
+		.zone = zone_number(e, &code),
+		.insns = b.instructions,
+		.how = (u8)branch_of(f, id, &b, e->space[space].exec),
+	};
+	return e->error;
 }

@@ -137,7 +137,7 @@ void vmpt_calls_push(struct vmpt_calls *e, struct feed *f, struct stack *s, u8 k
 	if (frame->thunk)
 		return;
 	if (e->counting && !assumed)
-		e->node[frame->node].n.calls++;
+		e->node[frame->node].calls++;
 	if (kind != VMPT_CALL_UNKNOWN)
 		vmpt_calls_say(e, f, s, VMPT_CALL_ENTER, frame, s->depth);
 }

@@ -16,7 +16,7 @@
 
 static void drop(struct vmpt_calls *e, size_t i)
 {
-	e->parked_frames -= e->parked[i]->room;
+	e->parked_frames -= e->parked[i]->depth;
 	memmove(e->parked + i, e->parked + i + 1, (e->parks - i - 1) * sizeof(*e->parked));
 	e->parks--;
 }
@@ -28,7 +28,7 @@ void vmpt_calls_park(struct vmpt_calls *e, struct context *c)
 	struct frame *less;
 
 	c->stack = NULL;
-	s->left = ++e->counts.switches;
+	e->counts.switches++;
 	while (e->parks && (e->parks >= max || e->parked_frames + s->depth > FRAMES_MAX)) {
 		struct stack *old = e->parked[0];
 
@@ -45,7 +45,7 @@ void vmpt_calls_park(struct vmpt_calls *e, struct context *c)
 		e->error = -VMPT_E_NOMEM;
 		return;
 	}
-	e->parked_frames += s->room;
+	e->parked_frames += s->depth;
 	e->parked[e->parks++] = s;
 }
 
@@ -80,67 +80,121 @@ struct stack *vmpt_calls_parked_at(struct vmpt_calls *e, const struct context *c
 
 struct look {
 	struct vmpt_calls *e;
-	struct stack *candidate[CANDIDATES];
+	struct candidate {
+		struct stack *stack;
+		u32 left; /* frames that have not ended yet, of .lower if there is one */
+		/* One that it could be: its frames below .lower_cut are those below .cut here */
+		struct stack *lower;
+		u32 cut, lower_cut;
+		bool any; /* what is not known of it fitted */
+	} candidate[CANDIDATES];
 	size_t count;
 	struct {
 		u64 ret;
 		bool entry;
 	} frame[LOOK_DEPTH];
 	u32 depth;
-	u32 under; /* frames of the candidates that have ended */
 	u8 how;
 	u64 from;
+	bool exited; /* to a program */
 	bool done;
 };
 
-static u32 next_frame(const struct look *l, const struct stack *s)
+static const struct frame *next_frame(const struct candidate *c)
 {
-	return s->depth > l->under ? s->depth - 1 - l->under : NONE;
+	return c->left ? &(c->lower ? c->lower : c->stack)->frame[c->left - 1] : NULL;
 }
 
-/* Those of which the next frame returns to @ip stay. */
+/*
+ * The next frame of @c does not return to @ip. If the stack may be another one, does that one have
+ * such a frame that does?
+ */
+static bool is_other(const struct look *l, struct candidate *c, u64 ip)
+{
+	const struct frame *want = next_frame(c), *f;
+	size_t i;
+	u32 k;
+
+	for (i = l->e->parks; i-- > 0 && c->stack->group && !c->lower;) {
+		struct stack *o = l->e->parked[i];
+
+		if (o->group != c->stack->group || o == c->stack)
+			continue;
+		for (k = o->depth; k-- > 0;) {
+			f = &o->frame[k];
+			if (f->ret != ip || f->kind != want->kind || f->function != want->function)
+				continue;
+			c->cut = c->left;
+			c->lower_cut = c->left = k + 1;
+			c->lower = o;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Those of which the next frame returns to @ip stay. One of which nothing is known fits all. */
 static void filter_return(struct look *l, u64 ip)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < l->count; i++) {
-		struct stack *s = l->candidate[i];
-		u32 at = next_frame(l, s);
+		struct candidate c = l->candidate[i];
+		const struct frame *f = next_frame(&c);
+		const bool any = !f || f->kind == VMPT_CALL_UNKNOWN;
 
-		/* One that nothing is known of fits all. */
-		if (at == NONE || (!s->frame[at].ret && s->frame[at].kind <= VMPT_CALL_CALL) ||
-		    (s->frame[at].kind == VMPT_CALL_CALL && s->frame[at].ret == ip))
-			l->candidate[n++] = s;
+		if (!any &&
+		    (f->kind != VMPT_CALL_CALL || (f->ret && f->ret != ip && !is_other(l, &c, ip))))
+			continue;
+		c.left -= !any;
+		c.any |= any || !f->ret;
+		l->candidate[n++] = c;
 	}
 	l->count = n;
-	l->under++;
-	l->done |= !n;
 }
 
-/* The kernel is left: those whose entry came from @ip, in this address space, stay. */
+static bool exits_to(const struct look *l, struct candidate *c, const struct code *to)
+{
+	const struct frame *f = next_frame(c);
+	const struct stack *s;
+
+	while (f && f->kind == VMPT_CALL_CALL) {
+		c->left--;
+		f = next_frame(c);
+	}
+	c->any |= !f || f->kind == VMPT_CALL_UNKNOWN;
+	if (!f || f->kind == VMPT_CALL_UNKNOWN)
+		return true;
+	if (f->ret != to->ip && !is_other(l, c, to->ip))
+		return false;
+	c->left--;
+	s = c->lower ? c->lower : c->stack;
+	return s->cr3 == ~0ULL || s->cr3 == l->e->space[to->space].cr3;
+}
+
+/* The kernel is left: those whose entry came from @to, in this address space, stay. */
 static void filter_exit(struct look *l, const struct code *to)
 {
 	const struct vmpt_space *in = &l->e->space[to->space];
+	const size_t all = l->count;
 	size_t i, n = 0;
-	u32 at;
 
-	for (i = 0; i < l->count; i++) {
-		struct stack *s = l->candidate[i];
+	for (i = 0; i < all; i++) {
+		struct candidate c = l->candidate[i];
 
-		for (at = next_frame(l, s); at != NONE && s->frame[at].kind == VMPT_CALL_CALL; at--)
-			;
-		if (at == NONE || s->frame[at].kind == VMPT_CALL_UNKNOWN ||
-		    (s->frame[at].ret == to->ip && (s->cr3 == ~0ULL || s->cr3 == in->cr3)))
-			l->candidate[n++] = s;
+		if (exits_to(l, &c, to))
+			l->candidate[n++] = c;
 	}
+	l->exited = !is_kernel(in, to->ip);
+	l->done = l->exited && n == 1;
 	/* A signal, or execve(): the address space has to do. */
-	if (!n && !is_kernel(in, to->ip)) {
-		for (i = 0; i < l->count; i++)
-			if (l->candidate[i]->cr3 == in->cr3)
+	if (!n && l->exited) {
+		for (i = 0; i < all; i++)
+			if (l->candidate[i].stack->cr3 == in->cr3)
 				l->candidate[n++] = l->candidate[i];
+		l->done = true;
 	}
 	l->count = n;
-	l->done = true;
 }
 
 static void look_push(struct look *l, u64 ret, bool entry)
@@ -202,7 +256,7 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		      u32 from, bool *away)
 {
 	const struct part p = f->part[part];
-	const struct code *code;
+	struct code to;
 	u32 i;
 
 	if (p.kind == VMPT_FLOW_GAP) {
@@ -210,33 +264,36 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		return;
 	}
 	if (p.kind == VMPT_FLOW_EVENT) {
-		struct code at;
 		u32 space = vmpt_calls_space_of(l->e, f, p.space);
 
 		if (!ours(l, c, space))
 			return;
-		vmpt_calls_code_at(l->e, space, p.ip, &at);
+		vmpt_calls_code_at(l->e, space, p.ip, &to);
 		if (l->how)
-			look_at(l, &at, *away);
+			look_at(l, &to, *away);
 		l->how = HOW_EVENT;
 		l->from = p.ip;
 		*away = false;
 		return;
 	}
-	for (i = from; p.kind == VMPT_FLOW_BLOCKS && i < p.count && !l->done; i++) {
-		code = vmpt_calls_code(l->e, f, f->ids[p.first + i]);
-		if (!code)
+	if (p.kind != VMPT_FLOW_BLOCKS || vmpt_calls_blocks(l->e, f))
+		return;
+	for (i = from; i < p.count && !l->done; i++) {
+		const u32 id = f->ids[p.first + i];
+
+		if (!f->block[id].zone && vmpt_calls_new_block(l->e, f, id))
 			return;
-		if (!ours(l, c, code->space)) {
+		to = code_of(l->e, f, id);
+		if (!ours(l, c, to.space)) {
 			*away = true;
 			continue;
 		}
-		if (l->how && !l->done)
-			look_at(l, code, *away);
+		if (l->how)
+			look_at(l, &to, *away);
 		*away = false;
-		if (i + 1 < p.count || p.last == code->insns) {
-			l->how = vmpt_calls_how[code->branch];
-			l->from = code->next;
+		if (i + 1 < p.count || p.last == f->block[id].insns) {
+			l->how = f->block[id].how;
+			l->from = f->place[id].next;
 		}
 	}
 }
@@ -260,39 +317,143 @@ static int look_ahead(struct look *l, struct feed *f, const struct context *c, u
 
 /* ---- switches ---- */
 
-static void candidates(struct look *l, const struct context *c)
+/* All that were left before @last. */
+static void candidates(struct look *l, const struct context *c, const struct stack *last)
 {
 	const struct vmpt_calls *e = l->e;
 	size_t i;
 
 	for (i = e->parks; i-- > 0 && l->count < CANDIDATES;)
-		if (e->parked[i]->vm == c->vm)
-			l->candidate[l->count++] = e->parked[i];
+		if (e->parked[i]->vm == c->vm && e->parked[i] != last)
+			l->candidate[l->count++] =
+				(struct candidate){ .stack = e->parked[i],
+						    .left = e->parked[i]->depth };
+}
+
+/* They may be exchanged, as long as nothing says which is which. */
+static void group(struct vmpt_calls *e, const struct look *l)
+{
+	u32 group = 0;
+	size_t i;
+
+	for (i = 0; i < l->count && !group; i++)
+		group = l->candidate[i].stack->group;
+	if (!group)
+		group = ++e->groups;
+	for (i = 0; i < l->count; i++)
+		l->candidate[i].stack->group = group;
+}
+
+/* Frames of @a below @n change places with those of @b below @m. */
+static int exchange(struct stack *a, u32 n, struct stack *b, u32 m)
+{
+	const u32 above = a->depth - n, above_b = b->depth - m;
+	struct frame *fa = malloc((m + above + 1) * sizeof(*fa));
+	struct frame *fb = malloc((n + above_b + 1) * sizeof(*fb));
+	struct stack old = *a;
+
+	if (!fa || !fb) {
+		free(fa);
+		free(fb);
+		return -VMPT_E_NOMEM;
+	}
+	memcpy(fa, b->frame, m * sizeof(*fa));
+	memcpy(fa + m, a->frame + n, above * sizeof(*fa));
+	memcpy(fb, a->frame, n * sizeof(*fb));
+	memcpy(fb + n, b->frame + m, above_b * sizeof(*fb));
+	free(a->frame);
+	free(b->frame);
+	a->frame = fa;
+	a->depth = m + above;
+	a->room = m + above + 1;
+	a->root = b->root;
+	a->cr3 = b->cr3;
+	a->task = b->task;
+	b->frame = fb;
+	b->depth = n + above_b;
+	b->room = n + above_b + 1;
+	b->root = old.root;
+	b->cr3 = old.cr3;
+	b->task = old.task;
+	return 0;
+}
+
+/* How well a candidate fits: 0 is best. */
+static unsigned int doubt(const struct candidate *c)
+{
+	return c->any ? 2 : c->lower ? 1 : 0;
+}
+
+/* Those that fit best stay. */
+static void prefer(struct look *l)
+{
+	unsigned int best = 2;
+	size_t i, n = 0;
+
+	for (i = 0; i < l->count; i++)
+		if (doubt(&l->candidate[i]) < best)
+			best = doubt(&l->candidate[i]);
+	for (i = 0; i < l->count; i++)
+		if (doubt(&l->candidate[i]) == best)
+			l->candidate[n++] = l->candidate[i];
+	l->count = n;
 }
 
 /* Of several the one that waits longest: the list has the last ones first. */
-static struct stack *choose(struct vmpt_calls *e, const struct look *l)
+static struct stack *choose(struct vmpt_calls *e, struct look *l)
 {
+	const struct candidate *c;
 	struct vmpt_call_task *t;
-	struct stack *s;
 
+	prefer(l);
 	if (!l->count)
 		return NULL;
-	s = take(e, l->candidate[l->count - 1]);
-	if (l->count == 1)
-		return s;
-	t = &e->task[s->task];
-	e->counts.ambiguous++;
-	if (t->one_of < l->count)
-		t->one_of = (u32)l->count;
-	return s;
+	c = &l->candidate[l->count - 1];
+	if (l->count > 1)
+		group(e, l);
+	if (c->lower)
+		e->error = exchange(c->stack, c->cut, c->lower, c->lower_cut);
+	take(e, c->stack);
+	if (l->count > 1) {
+		t = &e->task[c->stack->task];
+		e->counts.ambiguous++;
+		if (t->one_of < l->count)
+			t->one_of = (u32)l->count;
+	}
+	return c->stack;
+}
+
+bool vmpt_calls_exchange(struct vmpt_calls *e, struct stack *s, const struct code *to)
+{
+	const struct frame *top = vmpt_calls_top(s);
+	size_t i;
+	u32 k;
+
+	if (!s->group || !top)
+		return false;
+	for (i = e->parks; i-- > 0;) {
+		struct stack *other = e->parked[i];
+
+		for (k = other->group == s->group ? other->depth : 0; k-- > 0;) {
+			const struct frame *f = &other->frame[k];
+
+			if (f->ret != to->ip || f->kind != top->kind ||
+			    f->function != top->function)
+				continue;
+			e->parked_frames -= other->depth;
+			e->error = exchange(s, s->depth, other, k + 1);
+			e->parked_frames += other->depth;
+			return !e->error;
+		}
+	}
+	return false;
 }
 
 void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, u32 at,
 		       const struct code *to)
 {
 	struct look *l = calloc(1, sizeof(*l));
-	struct stack *next;
+	const struct stack *last = c->stack;
 	int ret;
 
 	if (!l) {
@@ -300,15 +461,14 @@ void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, 
 		return;
 	}
 	l->e = e;
-	candidates(l, c);
+	vmpt_calls_park(e, c);
+	candidates(l, c, last);
 	ret = look_ahead(l, f, c, at);
 	if (ret)
 		e->error = ret;
-	next = choose(e, l);
+	c->stack = choose(e, l);
 	free(l);
-	vmpt_calls_park(e, c);
-	c->stack = next;
-	if (next)
+	if (c->stack || e->error)
 		return;
 	c->stack = vmpt_calls_stack_new(e, c, to->space);
 	if (!c->stack)

@@ -4,9 +4,12 @@
 
 #define NODES_DEFAULT (4u << 20)
 
-static bool is_child(const struct node *n, u32 parent, u8 kind, u64 function)
+/* Nodes that are found by one multiplication. */
+#define NEAR 8192u
+
+static bool is_child(const struct vmpt_call_node *n, u32 parent, u8 kind, u64 function)
 {
-	return n->n.parent == parent && n->n.function == function && n->n.kind == kind;
+	return n->parent == parent && n->function == function && n->kind == kind;
 }
 
 static u32 add(struct vmpt_calls *e, u64 hash, const struct vmpt_call_node *n)
@@ -17,12 +20,15 @@ static u32 add(struct vmpt_calls *e, u64 hash, const struct vmpt_call_node *n)
 		e->error = -VMPT_E_NOMEM;
 		return 0;
 	}
-	e->node[e->nodes++] = (struct node){ .n = *n };
+	e->node[e->nodes++] = *n;
 	return id;
 }
 
 int vmpt_calls_tree_open(struct vmpt_calls *e)
 {
+	e->near = calloc(NEAR, sizeof(*e->near));
+	if (!e->near)
+		return -VMPT_E_NOMEM;
 	if (!e->options.nodes_max)
 		e->options.nodes_max = NODES_DEFAULT;
 	add(e, 0, &(struct vmpt_call_node){ .space = NONE, .kind = VMPT_CALL_ROOT });
@@ -31,7 +37,8 @@ int vmpt_calls_tree_open(struct vmpt_calls *e)
 
 u32 vmpt_calls_child(struct vmpt_calls *e, u32 parent, u8 kind, u64 function, u32 space)
 {
-	u32 id = e->node[parent].child;
+	u32 *near = &e->near[((function ^ parent) * 0x9e3779b97f4a7c15ULL >> 40) % NEAR];
+	u32 id = *near;
 	u64 hash;
 
 	if (id && is_child(&e->node[id], parent, kind, function))
@@ -49,7 +56,7 @@ u32 vmpt_calls_child(struct vmpt_calls *e, u32 parent, u8 kind, u64 function, u3
 						   .function = function,
 						   .space = space });
 	}
-	e->node[parent].child = id;
+	*near = id;
 	return id;
 }
 

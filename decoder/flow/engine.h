@@ -162,10 +162,10 @@ struct result {
 	u64 ip;
 	u32 space;
 	u32 log;
-	u32 node; /* the last node of them; NONE: there are none */
-	u32 keep; /* its blocks that are returned */
-	u32 last; /* instructions of the last of these */
-	u8 kind, reason;
+	u32 node;	 /* the last node of them; NONE: there are none */
+	u32 keep;	 /* its blocks that are returned */
+	u32 last;	 /* instructions of the last of these */
+	u8 kind, reason; /* EVENT: whether by TIP.PGD */
 };
 
 struct engine {
@@ -436,7 +436,14 @@ bool vmpt_flow_leave_at(struct engine *e, u64 ip);
 void vmpt_flow_leave_undone(struct engine *e);
 /* The flow is not known any more: leave the node open, and report. */
 void vmpt_flow_lose(struct engine *e, u64 offset);
-void vmpt_flow_gap(struct engine *e, u64 offset, enum vmpt_flow_reason reason, u64 ip);
+/* In the address space @space; NONE: the flow was not known. */
+void vmpt_flow_gap(struct engine *e, u64 offset, enum vmpt_flow_reason reason, u32 space, u64 ip);
+/* That of the current node, or NONE. */
+static inline u32 vmpt_flow_in(const struct engine *e)
+{
+	return e->c.place == RUNNING && e->c.handle ? e->nodes[e->c.handle >> HANDLE_SHIFT].space
+						    : NONE;
+}
 /* IP of the instruction that the current node ends with, or where its code is missing. */
 u64 vmpt_flow_end_ip(const struct engine *e);
 /* A compressed RET is to be followed and no stack was kept: make it from the last PSB on. */
@@ -463,8 +470,9 @@ void vmpt_flow_close_batch(struct engine *e, u32 keep, u32 last, bool hold);
 /* With .times: a packet at @at has a time. A batch ends before it, the current node is returned
  * later. */
 void vmpt_flow_time_mark(struct engine *e, u64 at);
-/* With .events: @kind is one of enum vmpt_flow_kind; the current node was left. */
-void vmpt_flow_event_mark(struct engine *e, u64 at, u8 kind, u32 space, u64 ip);
+/* A batch of @kind without blocks; the current node was left. @off: of an EVENT. */
+void vmpt_flow_mark(struct engine *e, u64 at, enum vmpt_flow_kind kind, bool off, u32 space,
+		    u64 ip);
 
 /* ---- walk.c ---- */
 

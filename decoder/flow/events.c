@@ -48,7 +48,7 @@ static u8 exec_of(const struct vmpt_pt_packet *pkt)
 /* ---- FUPs ---- */
 
 /* An event at the FUP's IP: what comes after it in the node was not executed. */
-static void leave_at_fup(struct engine *e, u64 offset)
+static void leave_at_fup(struct engine *e, u64 offset, bool off)
 {
 	const struct need need = { .kind = NEED_IP, .at = offset, .ip = e->c.fup_ip };
 
@@ -56,15 +56,17 @@ static void leave_at_fup(struct engine *e, u64 offset)
 	if (e->c.place == RUNNING && !vmpt_flow_leave_at(e, e->c.fup_ip) &&
 	    (!vmpt_flow_other_code(e, &need) || !vmpt_flow_leave_at(e, e->c.fup_ip)))
 		vmpt_flow_lose(e, offset);
-	vmpt_flow_event_mark(e, offset, VMPT_FLOW_EVENT, e->c.fup_space, e->c.fup_ip);
+	vmpt_flow_mark(e, offset, VMPT_FLOW_EVENT, off, e->c.fup_space, e->c.fup_ip);
 }
 
-/* The space in which the flow is; with .events, also where it is not known where. */
+/* The space in which the flow is; for a batch of its own, also where it is not known where. */
 static u32 space_here(struct engine *e)
 {
-	if (e->c.place == RUNNING)
-		return e->nodes[e->c.handle >> HANDLE_SHIFT].space;
-	if (e->options.events && e->c.space == NONE)
+	u32 space = vmpt_flow_in(e);
+
+	if (space != NONE || !(e->options.events || e->options.switches))
+		return space;
+	if (e->c.space == NONE)
 		e->c.space = vmpt_flow_space_now(e);
 	return e->c.space;
 }
@@ -113,7 +115,7 @@ static int on_tip(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 	e->c.rejoin = REJOIN_NONE;
 	if (pending & PENDING_FUP) {
 		e->c.pending = pending & PENDING_FUP;
-		leave_at_fup(e, at);
+		leave_at_fup(e, at, false);
 	} else if (e->c.handle & HANDLE_TIP && pkt->ip.ipbytes) {
 		if (e->stack && e->c.handle & HANDLE_RET &&
 		    e->options.returns != VMPT_FLOW_RETURNS_LIBIPT)
@@ -140,8 +142,8 @@ static int on_pge(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 			vmpt_flow_lose(e, at);
 	}
 	e->c.place = LOST;
-	vmpt_flow_event_mark(e, at, VMPT_FLOW_ON, space_here(e),
-			     pkt->ip.ipbytes ? e->c.last_ip : 0);
+	vmpt_flow_mark(e, at, VMPT_FLOW_ON, false, space_here(e),
+		       pkt->ip.ipbytes ? e->c.last_ip : 0);
 	if (!pkt->ip.ipbytes)
 		return 0;
 	vmpt_flow_stack_clear(&e->s);
@@ -189,12 +191,12 @@ static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 	e->c.pending = 0;
 	if (pending & PENDING_FUP) {
 		e->c.pending = pending & PENDING_FUP;
-		leave_at_fup(e, at);
+		leave_at_fup(e, at, true);
 	} else if (e->c.place == RUNNING) {
 		vmpt_flow_pgd(e, at, pkt->ip.ipbytes != 0);
 	}
 	e->c.place = DISABLED;
-	vmpt_flow_event_mark(e, at, VMPT_FLOW_OFF, space, pkt->ip.ipbytes ? e->c.last_ip : 0);
+	vmpt_flow_mark(e, at, VMPT_FLOW_OFF, false, space, pkt->ip.ipbytes ? e->c.last_ip : 0);
 }
 
 /* ---- PSB+ ---- */
@@ -441,12 +443,14 @@ static void on_mode_exec(struct engine *e, const struct vmpt_pt_packet *pkt)
 
 static void on_ovf(struct engine *e, u64 at)
 {
+	u32 space = vmpt_flow_in(e);
+
 	e->c.pending = PENDING_OVF;
 	if (e->c.place == RUNNING)
 		vmpt_flow_leave_undone(e);
 	if (e->blocks && !e->quiet)
 		vmpt_flow_close_batch(e, 0, 0, false);
-	vmpt_flow_gap(e, at, VMPT_FLOW_OVERFLOW, 0);
+	vmpt_flow_gap(e, at, VMPT_FLOW_OVERFLOW, space, 0);
 	vmpt_flow_stack_clear(&e->s);
 	e->c.place = LOST;
 	e->c.rejoin = REJOIN_NONE;
@@ -660,6 +664,7 @@ int vmpt_flow_event(struct engine *e)
 void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss)
 {
 	struct cursor *c = &e->c, before;
+	u32 space = vmpt_flow_in(e);
 
 	if (c->place == RUNNING && c->handle) {
 		/* No state outlives a PSB. */
@@ -673,7 +678,7 @@ void vmpt_flow_cut(struct engine *e, u64 at, u64 next, bool loss)
 	if (e->blocks && !e->quiet)
 		vmpt_flow_close_batch(e, 0, 0, false);
 	if (loss)
-		vmpt_flow_gap(e, at, VMPT_FLOW_LOSS, 0);
+		vmpt_flow_gap(e, at, VMPT_FLOW_LOSS, space, 0);
 	before = *c;
 	*c = (struct cursor){ .at = next, .space = NONE, .no_cr3 = true, .exec = 64 };
 	c->tsc = before.tsc;

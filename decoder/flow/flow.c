@@ -202,7 +202,10 @@ static int result_next(struct vmpt_flow *f, struct vmpt_flow_batch *batch)
 		return ret;
 	}
 	f->result++;
-	batch->reason = r->reason;
+	if (r->kind == VMPT_FLOW_GAP)
+		batch->reason = r->reason;
+	else
+		batch->off = r->reason;
 	batch->offset = r->offset;
 	batch->end = r->end;
 	batch->space = r->space == NONE || vmpt_flow_direct(f)

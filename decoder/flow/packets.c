@@ -385,7 +385,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			if (e->full || e->error)
 				break;
 		} else if (step == VMPT_FLOW_PGD) {
-			if (!handle || e->options.events)
+			if (!handle || e->options.switches)
 				break;
 			n = vmpt_flow_ips[*p >> 5].size;
 			if (STOP_RECORD(p, n) || IS_CUT(p, n))
@@ -412,7 +412,7 @@ static inline __attribute__((always_inline)) void loop(struct engine *e, const s
 			}
 			handle = 0;
 		} else if (step == VMPT_FLOW_PGE) {
-			if (handle || !spaced || e->options.events)
+			if (handle || !spaced || e->options.switches)
 				break;
 			n = vmpt_flow_ips[*p >> 5].size;
 			if (STOP_RECORD(p, n) || IS_CUT(p, n))
@@ -516,7 +516,7 @@ static bool for_loop(struct engine *e)
 		return false;
 	if (e->c.pending & (u8)~PENDING_EXEC)
 		return false;
-	if (step == VMPT_FLOW_PGE && !handle && !e->options.events) {
+	if (step == VMPT_FLOW_PGE && !handle && !e->options.switches) {
 		e->c.pending = 0;
 		if (e->c.space == NONE)
 			e->c.space = vmpt_flow_space_now(e);

@@ -53,9 +53,11 @@ void vmpt_flow_time_mark(struct engine *e, u64 at)
 	e->batch_from = at;
 }
 
-void vmpt_flow_event_mark(struct engine *e, u64 at, u8 kind, u32 space, u64 ip)
+void vmpt_flow_mark(struct engine *e, u64 at, enum vmpt_flow_kind kind, bool off, u32 space, u64 ip)
 {
-	if (!e->options.events || e->quiet)
+	bool wanted = kind == VMPT_FLOW_EVENT ? e->options.events : e->options.switches;
+
+	if (!wanted || e->quiet)
 		return;
 	if (e->blocks)
 		vmpt_flow_close_batch(e, 0, 0, false);
@@ -66,6 +68,7 @@ void vmpt_flow_event_mark(struct engine *e, u64 at, u8 kind, u32 space, u64 ip)
 		.space = space,
 		.log = e->log_count,
 		.node = NONE,
-		.kind = kind,
+		.kind = (u8)kind,
+		.reason = off,
 	};
 }

@@ -178,10 +178,8 @@ u64 vmpt_flow_end_ip(const struct engine *e)
 
 /* ---- losing the place ---- */
 
-void vmpt_flow_gap(struct engine *e, u64 offset, enum vmpt_flow_reason reason, u64 ip)
+void vmpt_flow_gap(struct engine *e, u64 offset, enum vmpt_flow_reason reason, u32 space, u64 ip)
 {
-	u32 space = e->c.handle ? e->nodes[e->c.handle >> HANDLE_SHIFT].space : e->c.space;
-
 	if (e->quiet)
 		return;
 	e->results[e->result_count++] = (struct result){
@@ -217,7 +215,7 @@ void vmpt_flow_lose(struct engine *e, u64 offset)
 {
 	enum vmpt_flow_reason reason = reason_of(e);
 	u64 ip = vmpt_flow_end_ip(e);
-	u32 space = e->nodes[e->c.handle >> HANDLE_SHIFT].space, now = e->c.space;
+	u32 space = vmpt_flow_in(e);
 
 	vmpt_flow_anchor(e, offset);
 	/* A packet came, so it is not the code that ran. */
@@ -227,9 +225,7 @@ void vmpt_flow_lose(struct engine *e, u64 offset)
 		vmpt_flow_leave_open(e);
 	if (e->blocks && !e->quiet)
 		vmpt_flow_close_batch(e, 0, 0, false);
-	e->c.space = space;
-	vmpt_flow_gap(e, offset, reason, ip);
-	e->c.space = now;
+	vmpt_flow_gap(e, offset, reason, space, ip);
 	e->c.place = LOST;
 	vmpt_flow_stack_clear(&e->s);
 }

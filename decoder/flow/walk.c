@@ -447,7 +447,7 @@ static int bits_astray(struct engine *e, u64 at, u8 pending)
 			/* The flow may go on, and be lost again, in this packet. */
 			e->batch_from = at;
 		}
-		vmpt_flow_gap(e, at, VMPT_FLOW_IMPOSSIBLE, 0);
+		vmpt_flow_gap(e, at, VMPT_FLOW_IMPOSSIBLE, NONE, 0);
 		e->c.place = LOST;
 		vmpt_flow_anchors_forget(e);
 		vmpt_flow_anchor_last_ip(e);

@@ -56,7 +56,8 @@ static void add_mark(struct flow_run *run, struct vmpt_flow *flow,
 		ck_abort_msg("out of memory");
 	vmpt_flow_space(flow, batch->space, &space, NULL);
 	run->marks[run->mark_count++] =
-		(struct flow_mark){ batch->offset, batch->ip, space.cr3, run->count, batch->kind };
+		(struct flow_mark){ batch->offset, batch->ip,	space.cr3,
+				    run->count,	   batch->kind, batch->off };
 }
 
 static void add_batch(struct flow_run *run, struct vmpt_flow *flow,
@@ -142,7 +143,7 @@ void flow_run(struct flow_run *run, const struct vmpt_stream *stream, struct vmp
 		ck_assert_uint_le(at, batch.offset);
 		ck_assert_uint_le(batch.offset, batch.end);
 		at = batch.offset;
-		flow_times_check(&times, &batch);
+		flow_times_check(&times, &batch, true);
 		add_batch(run, flow, &batch, true);
 	}
 	free(times.at);
@@ -187,7 +188,8 @@ void flow_run_same(const struct flow_run *a, const struct flow_run *b, const cha
 		const struct flow_mark *x = &a->marks[i], *y = &b->marks[i];
 
 		if (x->offset != y->offset || x->ip != y->ip || x->cr3 != y->cr3 ||
-		    x->kind != y->kind || (a->count && b->count && x->at != y->at))
+		    x->kind != y->kind || x->off != y->off ||
+		    (a->count && b->count && x->at != y->at))
 			ck_abort_msg("%s: mark %zu differs", what, i);
 	}
 	if (a->mark_count && b->mark_count)
@@ -214,14 +216,17 @@ void flow_times(struct flow_times *times, const struct vmpt_stream *stream)
 	vmpt_decoder_close(decoder);
 }
 
-void flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch)
+size_t flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch,
+			bool whole)
 {
 	size_t n = vmpt_search(i, 0, times->count, times->at[i] <= batch->offset);
 
-	if (batch->kind == VMPT_FLOW_BLOCKS && n < times->count && times->at[n] < batch->end)
+	if (whole && batch->kind == VMPT_FLOW_BLOCKS && n < times->count &&
+	    times->at[n] < batch->end)
 		ck_abort_msg("a packet of time at %#llx in the batch of %#llx to %#llx",
 			     (unsigned long long)times->at[n], (unsigned long long)batch->offset,
 			     (unsigned long long)batch->end);
+	return n;
 }
 
 /* ---- real traces ---- */

@@ -20,11 +20,12 @@ struct flow_run {
 		u8 reason;
 	} * gaps;
 	size_t gap_count;
-	/* With .events, in order */
+	/* With .events and .switches, in order */
 	struct flow_mark {
 		u64 offset, ip, cr3;
 		size_t at; /* how many instructions were executed before it; with .blocks */
 		u8 kind;   /* enum vmpt_flow_kind */
+		bool off;
 	} * marks;
 	size_t mark_count;
 	/* Counts of blocks, as one number: the sum over them of a hash of address space, IP and
@@ -48,8 +49,9 @@ struct flow_times {
 	size_t count;
 };
 void flow_times(struct flow_times *times, const struct vmpt_stream *stream);
-/* With .times: none of them is in @batch, but at its begin. */
-void flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch);
+/* How many are at or before the begin of @batch. With .times none is after that and in it. */
+size_t flow_times_check(const struct flow_times *times, const struct vmpt_flow_batch *batch,
+			bool whole);
 
 /* A real trace with its image, or false after test_skip(). */
 struct flow_real {

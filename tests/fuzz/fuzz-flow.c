@@ -116,10 +116,11 @@ static void run(struct sum *sum, const struct vmpt_stream *stream, struct vmpt_c
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0) {
 		CHECK(at <= batch.offset && batch.offset <= batch.end);
 		at = batch.offset;
-		CHECK(batch.kind <= VMPT_FLOW_GAP || (!batch.count && options->events));
+		CHECK(batch.kind <= VMPT_FLOW_GAP ||
+		      (!batch.count && (options->events || options->switches)));
 		if (batch.kind > VMPT_FLOW_GAP)
-			sum->marks =
-				vmpt_mix64(sum->marks ^ batch.offset ^ batch.ip << 1) + batch.kind;
+			sum->marks = vmpt_mix64(sum->marks ^ batch.offset ^ batch.ip << 1) +
+				     batch.kind + 8u * batch.off;
 		if (batch.kind == VMPT_FLOW_GAP)
 			sum->gaps =
 				vmpt_mix64(sum->gaps ^ batch.offset ^ batch.ip << 1) + batch.reason;
@@ -165,6 +166,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	plain.no_packet_max = other.no_packet_max;
 	other.memory = data[1] & 1;
 	plain.events = other.events = data[1] & 16;
+	plain.switches = other.switches = data[1] & 32 && data[1] & 16;
 	other.times = data[1] & 32;
 	if (data[1] & 2)
 		other.off = data[1] >> 6;

@@ -110,13 +110,13 @@ static size_t fup_of(const struct packets *p, size_t i)
 		       : i;
 }
 
-static void expect(const struct flow_run *run, size_t *n, u64 offset, u64 ip, u8 kind)
+static void expect(const struct flow_run *run, size_t *n, u64 offset, u64 ip, u8 kind, bool off)
 {
 	const struct flow_mark *m = &run->marks[*n];
 
 	ck_assert_msg(*n < run->mark_count, "no mark for the packet at %#llx",
 		      (unsigned long long)offset);
-	ck_assert_msg(m->offset == offset && m->ip == ip && m->kind == kind,
+	ck_assert_msg(m->offset == offset && m->ip == ip && m->kind == kind && m->off == off,
 		      "kind %u of the packet at %#llx, IP %#llx: %u at %#llx, %#llx", kind,
 		      (unsigned long long)offset, (unsigned long long)ip, m->kind,
 		      (unsigned long long)m->offset, (unsigned long long)m->ip);
@@ -131,7 +131,7 @@ static u64 ip_of(const struct packets *p, size_t i)
 /* Returns how many events there are. */
 static size_t check(const struct vmpt_stream *stream, struct vmpt_code *code)
 {
-	struct vmpt_flow_options options = { .events = true };
+	struct vmpt_flow_options options = { .events = true, .switches = true };
 	struct packets p;
 	struct flow_run run;
 	size_t i, fup, n = 0, events = 0;
@@ -145,13 +145,14 @@ static size_t check(const struct vmpt_stream *stream, struct vmpt_code *code)
 			fup = fup_of(&p, i);
 			if (fup != i) {
 				events++;
-				expect(&run, &n, p.offset[i], p.ip[fup], VMPT_FLOW_EVENT);
+				expect(&run, &n, p.offset[i], p.ip[fup], VMPT_FLOW_EVENT,
+				       kind == VMPT_PT_TIP_PGD);
 			}
 		}
 		if (kind == VMPT_PT_TIP_PGD)
-			expect(&run, &n, p.offset[i], ip_of(&p, i), VMPT_FLOW_OFF);
+			expect(&run, &n, p.offset[i], ip_of(&p, i), VMPT_FLOW_OFF, false);
 		if (kind == VMPT_PT_TIP_PGE)
-			expect(&run, &n, p.offset[i], ip_of(&p, i), VMPT_FLOW_ON);
+			expect(&run, &n, p.offset[i], ip_of(&p, i), VMPT_FLOW_ON, false);
 	}
 	ck_assert_uint_eq(n, run.mark_count);
 	flow_run_free(&run);
@@ -278,7 +279,7 @@ START_TEST(place)
 	struct vmpt_image_options at = { .kind = VMPT_IMAGE_BYTES,
 					 .has_address = true,
 					 .address = CODE };
-	struct vmpt_flow_options options = { .blocks = true, .events = true };
+	struct vmpt_flow_options options = { .blocks = true, .events = true, .switches = true };
 	struct vmpt_code *code;
 	struct vmpt_image *image;
 	struct flow_run run;

@@ -126,7 +126,8 @@ static const struct variant {
 	{ "little memory", { .hash = true, .memory = 1 } },
 	{ "little memory and blocks", { .hash = true, .memory = 1, .blocks = true } },
 	{ "by packet", { .hash = true, .blocks = true, .by_packet = true } },
-	{ "events and times", { .hash = true, .blocks = true, .events = true, .times = true } },
+	{ "events and times",
+	  { .hash = true, .blocks = true, .events = true, .switches = true, .times = true } },
 };
 
 /* Other rules for RETs: the same without memos as with them, and as AUTO where no RET has a bit. */

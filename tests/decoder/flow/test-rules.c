@@ -312,7 +312,7 @@ START_TEST(rule)
 	options.blocks = options.hash = true;
 	options.by_packet = _i % 5 == 1;
 	options.off = _i % 5 == 2 ? VMPT_FLOW_NO_MEMO | VMPT_FLOW_NO_PSB_MEMO : 0;
-	options.events = options.times = _i % 5 == 4;
+	options.events = options.switches = options.times = _i % 5 == 4;
 	/* Enough PADs for the fast loop. */
 	if (_i % 5 >= 3)
 		n.stream.size = n.size += 64;

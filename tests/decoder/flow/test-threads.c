@@ -21,6 +21,7 @@ struct digest {
 	u64 order;  /* of blocks, with how many of their instructions were executed */
 	u64 gaps;   /* in their order */
 	u64 marks;  /* the same of events */
+	u64 when;   /* the last time packet before each block */
 	u64 counts; /* of blocks and address spaces, in any order */
 	u64 ids;    /* which block and space has which number */
 	u64 blocks;
@@ -73,7 +74,7 @@ static u64 what_mark(struct vmpt_flow *flow, const struct vmpt_flow_batch *batch
 }
 
 static void take_batch(struct digest *d, struct known *k, struct vmpt_flow *flow,
-		       const struct vmpt_flow_batch *batch)
+		       const struct vmpt_flow_batch *batch, size_t time)
 {
 	struct vmpt_flow_block b;
 	size_t i;
@@ -91,6 +92,7 @@ static void take_batch(struct digest *d, struct known *k, struct vmpt_flow *flow
 		}
 		d->order = (d->order ^ known_block(k, flow, batch->blocks[i]) ^ n) *
 			   0x9e3779b97f4a7c15ULL;
+		d->when = (d->when ^ time) * 0x9e3779b97f4a7c15ULL;
 	}
 	d->blocks += batch->count;
 }
@@ -133,15 +135,15 @@ static void run(struct digest *d, const struct vmpt_stream *stream, struct vmpt_
 	int ret;
 
 	memset(d, 0, sizeof(*d));
-	if (options->times)
+	if (options->times || options->by_packet)
 		flow_times(&times, stream);
 	ck_assert_int_eq(vmpt_flow_open(&flow, stream, code, options), 0);
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0) {
 		ck_assert_uint_le(at, batch.offset);
 		ck_assert_uint_le(batch.offset, batch.end);
 		at = batch.offset;
-		flow_times_check(&times, &batch);
-		take_batch(d, &known, flow, &batch);
+		take_batch(d, &known, flow, &batch,
+			   flow_times_check(&times, &batch, options->times));
 	}
 	free(times.at);
 	ck_assert_int_eq(ret, 0);
@@ -171,8 +173,8 @@ static const struct vmpt_flow_options ways[] = {
 	{ .hash = true, .blocks = true, .memory = 1 },
 	{ .hash = true, .memory = 1, .off = VMPT_FLOW_NO_RAW_MEMO },
 	{ .blocks = true, .by_packet = true },
-	{ .hash = true, .blocks = true, .events = true, .times = true },
-	{ .events = true },
+	{ .hash = true, .blocks = true, .events = true, .switches = true, .times = true },
+	{ .events = true, .switches = true },
 };
 
 /* One way to decode, with segments of about @size bytes. */
@@ -193,6 +195,7 @@ static void compare(const struct vmpt_stream *stream, struct vmpt_code *code, si
 	run(&many, stream, code, &options);
 	same(&one, &many, ids, what);
 	ck_assert_msg(one.marks == many.marks, "%s: events", what);
+	ck_assert_msg(!options.times || one.when == many.when, "%s: times", what);
 }
 
 /* The options that add batches change nothing else; nor do memos change what they add. */
@@ -202,15 +205,16 @@ static void compare_marks(const struct vmpt_stream *stream, struct vmpt_code *co
 	struct digest plain, marked, walked;
 
 	run(&plain, stream, code, &options);
-	options.events = options.times = true;
+	options.events = options.switches = options.times = true;
 	run(&marked, stream, code, &options);
-	same(&plain, &marked, true, "events and times");
+	same(&plain, &marked, false, "events and times");
 	options.times = false;
 	options.by_packet = true;
 	options.off = VMPT_FLOW_NO_MEMO | VMPT_FLOW_NO_RAW_MEMO | VMPT_FLOW_NO_PSB_MEMO;
 	run(&walked, stream, code, &options);
 	same(&plain, &walked, false, "events by packet");
 	ck_assert_msg(marked.marks == walked.marks, "events and memos");
+	ck_assert_msg(marked.when == walked.when, "times by packet");
 }
 
 static const char *const traces[] = { "guest-unzip", "guest-mruby", "guest-two-vmcs" };
