@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt perfetto: calls as slices, on a track for each task, with the process of its VM; on another
- * one for each CPU, which task it ran. A trace has a time every few hundred calls: what happened
- * between two of them is spread evenly, in its order.
+ * one for each CPU, which task it ran.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +9,11 @@
 #include "cli/perfetto/command.h"
 #include "util/array.h"
 
-/* Items that wait for the next time; more are spread over a part of it. */
-#define ITEMS_MAX 65536
-
 struct perfetto_task {
 	bool known;
 	bool wanted; /* by the filters */
 	u32 vm;	     /* of .source */
 	u32 track, name;
-	u32 stream; /* of its last item */
 	u64 instructions;
 };
 
@@ -114,7 +109,6 @@ static struct perfetto_task *task_of(struct walk *w, const struct vmpt_call_item
 	if (name_task(w, t, &task))
 		return NULL;
 	t->known = true;
-	t->stream = item->stream;
 	t->instructions = item->instructions;
 	return t;
 }
@@ -151,35 +145,24 @@ static int count_instructions(struct walk *w, struct perfetto_task *t,
 	return 0;
 }
 
-/*
- * @time, within the entry or exit before @item and the one after it: what comes before an exit is
- * not shown after it.
- */
-static u64 between_edges(struct perfetto_stream *s, const struct vmpt_call_item *item, u64 time)
-{
-	while (s->next < s->edges && s->edge[s->next].offset <= item->offset) {
-		s->next++;
-		s->begun = s->handled = false;
-	}
-	if (s->next < s->edges && time > s->edge[s->next].time)
-		time = s->edge[s->next].time;
-	if (s->next && time < s->edge[s->next - 1].time)
-		time = s->edge[s->next - 1].time;
-	return time;
-}
-
 /* The flow from the exit before @item to a call of the host; 0: none. */
 static u32 find_flow(const struct walk *w, const struct perfetto_task *t,
 		     const struct vmpt_call_item *item, bool handles)
 {
 	struct perfetto_stream *s = &w->d->stream[item->stream];
+	const struct calls_edge *edge = calls_spread_before(&w->d->spread, item->stream);
 	bool *seen = handles ? &s->handled : &s->begun;
 
-	if (w->d->source.vm[t->vm].owner.kind != VMPT_OWNER_HOST || !s->next || *seen)
+	if (!edge || w->d->source.vm[t->vm].owner.kind != VMPT_OWNER_HOST)
+		return 0;
+	if (edge->offset != s->after)
+		s->begun = s->handled = false;
+	s->after = edge->offset;
+	if (*seen)
 		return 0;
 	*seen = true;
 	s->begun = true;
-	return s->edge[s->next - 1].flow;
+	return edge->flow;
 }
 
 static int enter(struct walk *w, const struct perfetto_task *t, const struct vmpt_call_item *item,
@@ -241,8 +224,9 @@ static int run_task(struct walk *w, u32 stream, const struct perfetto_task *t, u
 	return err;
 }
 
-static int take(struct walk *w, const struct vmpt_call_item *item, u64 time)
+static int take(void *opaque, const struct vmpt_call_item *item, u64 time)
 {
+	struct walk *w = opaque;
 	struct perfetto_task *t;
 
 	if (item->what == VMPT_CALL_GAP) {
@@ -268,81 +252,26 @@ static int take(struct walk *w, const struct vmpt_call_item *item, u64 time)
 	}
 }
 
-/* ---- times ---- */
-
-static u64 ticks_of(const struct perfetto *d, u64 tsc)
-{
-	return tsc > d->zero ? tsc - d->zero : 0;
-}
-
-/* Add the items of a stream that wait, up to the time that they all were before, or to the middle
- * of that if there will be more. */
-static int flush(struct walk *w, struct perfetto_stream *s, bool more)
-{
-	const struct vmpt_call_item *first = s->item;
-	u64 from = s->from, to;
-	size_t i, n = s->items;
-	int err = 0;
-
-	if (!n)
-		return 0;
-	if (first->tsc != VMPT_TIME_NONE && ticks_of(w->d, first->tsc) > from)
-		from = ticks_of(w->d, first->tsc);
-	to = first->tsc_end == VMPT_TIME_NONE ? from : ticks_of(w->d, first->tsc_end);
-	if (to < from)
-		to = from;
-	if (more)
-		to -= (to - from) / 2;
-	s->items = 0;
-	for (i = 0; i < n && !err; i++)
-		err = take(w, &s->item[i],
-			   between_edges(s, &s->item[i],
-					 from + (u64)((unsigned __int128)(to - from) * (i + 1) /
-						      (n + 1))));
-	s->from = more ? to : from;
-	if (to > w->d->last)
-		w->d->last = to;
-	return err;
-}
-
-static int add(struct walk *w, const struct vmpt_call_item *item)
-{
-	struct perfetto_stream *s = &w->d->stream[item->stream];
-	struct perfetto_task *t = item->what == VMPT_CALL_GAP ? NULL : task_of(w, item);
-	const bool full = s->items >= ITEMS_MAX;
-	int err = 0;
-
-	if (!t && item->what != VMPT_CALL_GAP)
-		return -1;
-	/* It came from another CPU: what it did there was before. */
-	if (t && t->stream != item->stream) {
-		err = flush(w, &w->d->stream[t->stream], true);
-		t->stream = item->stream;
-	}
-	if (!err && s->items &&
-	    (full || s->item->tsc != item->tsc || s->item->tsc_end != item->tsc_end))
-		err = flush(w, s, s->item->tsc == item->tsc && s->item->tsc_end == item->tsc_end);
-	if (err || vmpt_reserve(&s->item, &s->item_room, s->items + 1))
-		return -1;
-	s->item[s->items++] = *item;
-	return 0;
-}
-
 int perfetto_calls(struct cli *cli, struct perfetto *d)
 {
 	struct walk w = { .cli = cli, .d = d, .calls = d->source.calls };
 	struct vmpt_call_batch batch;
-	int ret, err = 0;
+	int ret = 0, err = 0;
 	size_t i;
 
+	d->spread.zero = d->zero;
+	d->spread.take = take;
+	d->spread.opaque = &w;
 	for (i = 0; i < cli->streams; i++)
 		d->stream[i].tasks = PERFETTO_NONE;
 	while (!err && (ret = vmpt_calls_next(w.calls, &batch)) > 0)
 		for (i = 0; i < batch.count && !err; i++)
-			err = add(&w, &batch.items[i]);
-	for (i = 0; i < cli->streams && !err; i++)
-		err = flush(&w, &d->stream[i], false);
+			err = calls_spread_add(&d->spread, &batch.items[i]);
+	if (!err)
+		err = calls_spread_end(&d->spread);
 	if (err || cli->out_of_memory)
 		return cli_no_memory(cli);
+	if (d->spread.last > d->last)
+		d->last = d->spread.last;
 	return ret ? calls_failed(&d->source, ret) : CLI_OK;
 }

@@ -7,24 +7,14 @@
 #include "cli/perfetto/perfetto.h"
 #include "cli/timeline/timeline.h"
 
-/* A VM entry or exit of a stream: what comes after .offset was at or after .time. */
-struct perfetto_edge {
-	u64 offset;
-	u64 time; /* ticks */
-	u32 flow; /* of an exit; 0: an entry, or no number was left */
-};
-
 struct perfetto_stream {
-	u32 cpu;		       /* track of who ran */
-	u32 tasks;		       /* track of which task ran; PERFETTO_NONE: none so far */
-	u32 task;		       /* that is on it */
-	struct perfetto_edge *edge;    /* by offset */
-	size_t edges, edge_room, next; /* .next: the first after the last item */
-	bool begun, handled; /* the first call after that edge was seen, the handler was */
-	/* Items between the same two times, which are not added yet */
-	struct vmpt_call_item *item;
-	size_t items, item_room;
-	u64 from; /* ticks: time of the last that was added */
+	u32 cpu;   /* track of who ran */
+	u32 tasks; /* track of which task ran; PERFETTO_NONE: none so far */
+	u32 task;  /* that is on it */
+	/* After the last entry or exit: its offset, and whether the first call was seen, the
+	 * handler */
+	u64 after;
+	bool begun, handled;
 };
 
 struct perfetto {
@@ -37,11 +27,12 @@ struct perfetto {
 	struct perfetto_log log;
 	struct perfetto_rates rates;
 	struct perfetto_stream *stream; /* of each of the command's streams */
-	bool follows;			/* calls, too */
-	u64 zero;			/* host TSC of time 0 */
-	u64 last;			/* ticks from it */
+	struct calls_spread spread;
+	bool follows; /* calls, too */
+	u64 zero;     /* host TSC of time 0 */
+	u64 last;     /* ticks from it */
 	double hz;
-	u64 start_ns, untimed;
+	u64 start_ns, untimed, edges;
 
 	/* spans.c: tracks, by the time line's numbers */
 	u32 host, *vm, *vcpu;

@@ -53,14 +53,9 @@ static int write_file(struct cli *cli, struct perfetto *d, struct cli_file *file
 	return cli_file_commit(cli, file);
 }
 
-static void close_all(struct cli *cli, struct perfetto *d)
+static void close_all(struct perfetto *d)
 {
-	size_t i;
-
-	for (i = 0; d->stream && i < cli->streams; i++) {
-		free(d->stream[i].edge);
-		free(d->stream[i].item);
-	}
+	calls_spread_close(&d->spread);
 	free(d->stream);
 	free(d->vm);
 	free(d->vcpu);
@@ -95,7 +90,7 @@ static int run(struct cli *cli)
 	cli_file_drop(&file);
 	if (d->follows)
 		calls_close(&d->source);
-	close_all(cli, d);
+	close_all(d);
 	return code;
 }
 

@@ -62,11 +62,10 @@ static int add_tracks(struct perfetto *d, const struct timeline *t)
 /* For the calls; as many as there may be slices. */
 static void note_edge(struct perfetto *d, u32 stream, u64 offset, u64 time, u32 flow)
 {
-	struct perfetto_stream *s = &d->stream[stream];
+	const struct calls_edge edge = { offset, time, flow };
 
-	if (d->follows && s->edges < 2 * d->slices &&
-	    !vmpt_reserve(&s->edge, &s->edge_room, s->edges + 1))
-		s->edge[s->edges++] = (struct perfetto_edge){ offset, time, flow };
+	if (d->follows && d->edges < 2 * d->slices && !calls_spread_edge(&d->spread, stream, &edge))
+		d->edges++;
 }
 
 static int begin_exit(struct perfetto *d, const struct timeline *t, const struct timeline_span *s)
