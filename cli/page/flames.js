@@ -225,7 +225,6 @@ function fillGraph(box) {
 
 function fillFlames() {
 	const box = $('flames');
-	$('tab-flames').hidden = !meta.flames;
 	if (!meta.flames)
 		return;
 	box.textContent = '';

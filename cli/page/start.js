@@ -123,6 +123,7 @@ async function start() {
 	}
 	view.end = Math.max(1, Number(meta.duration) || 1);
 	Object.assign(view, { t0: 0, t1: view.end });
+	$('tab-flames').hidden = !meta.flames;
 	fillHeader();
 	listenLanes();
 	listenOverview();
