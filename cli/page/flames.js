@@ -231,9 +231,9 @@ function fillFlames() {
 	box.append(make('h2', {}, 'Calls, on the lanes'), make('p', { class: 'dim' }, flames.windows.length ?
 		'Marked on the lanes; below them when zoomed in: what the CPU executed, guests and host.' : 'No exit is long enough, or none was seen.'));
 	const list = flames.windows.map((w, i) => [w, i]).filter(([w]) => w.frames.length).sort((a, b) => a[0].from - b[0].from);
-	box.append(table(['vCPU', 'From', 'For'], ...list.map(([w, i]) => make('tr', {},
+	box.append(make('div', { class: 'windows' }, table(['vCPU', 'From', 'For'], ...list.map(([w, i]) => make('tr', {},
 		make('td', {}, button(lineName(w.line), () => zoomToWindow(w), { id: 'window-' + i, title: w.left ? `${number(w.left)} frames are too short to be seen` : '' })),
-		make('td', {}, point(w.from, hz ? hz * 1e-6 : 1)), make('td', {}, time(w.to - w.from, 3))))));
+		make('td', {}, point(w.from, hz ? hz * 1e-6 : 1)), make('td', {}, time(w.to - w.from, 3)))))));
 	if (flames.graphs.length) {
 		box.append(make('h2', {}, meta.flames.unit === 'ticks' ? 'Flame graph: time of the whole' : 'Flame graph: instructions of the whole'));
 		fillGraph(box);

@@ -46,13 +46,14 @@ static void set_window(struct timeline_flames *f, size_t i, const struct timelin
 	};
 }
 
-/* The longest times that the host had. */
+/* The longest times that the host had, and not another vCPU. */
 static void choose(struct timeline_flames *f, const struct timeline_span *s)
 {
 	const u64 out = s->out[TIMELINE_HOST].ticks;
 	size_t i, least = 0;
 
-	if (!s->has_left || s->unseen || s->left.halted || !out || s->left_cut)
+	if (!s->has_left || s->unseen || s->left.halted || s->left_cut || !out ||
+	    s->out[TIMELINE_WAIT].ticks > out)
 		return;
 	if (f->page.windows < PAGE_WINDOWS) {
 		set_window(f, f->page.windows++, s, s->start - s->left_at);
