@@ -17,10 +17,11 @@ static const struct cli_command domain = {
 	.title = "start, stop, show and trace VMs through libvirt",
 };
 
-static const struct cli_command *const command[] = {
-	&cli_dump, &cli_stat,  &cli_vms,      &cli_split,  &cli_timeline, &cli_exits, &cli_wait,
-	&cli_insn, &cli_guest, &cli_perfetto, &cli_clocks, &cli_record,	  &cli_index, &domain
-};
+static const struct cli_command *const command[] = { &cli_dump,	  &cli_stat,	 &cli_vms,
+						     &cli_split,  &cli_timeline, &cli_exits,
+						     &cli_wait,	  &cli_insn,	 &cli_hot,
+						     &cli_guest,  &cli_perfetto, &cli_clocks,
+						     &cli_record, &cli_index,	 &domain };
 
 static const struct cli_command *find(const char *name)
 {

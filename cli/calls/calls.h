@@ -39,6 +39,7 @@ struct calls_function {
 			 where only the file or nothing is known */
 	char *module; /* safe: "virtio_pci", "libc.so.6"; "": of the kernel, or not known */
 	char *text;   /* "virtio_pci:vp_notify", for tables */
+	bool named;   /* a symbol has it */
 };
 
 struct calls_map; /* names.c */

@@ -270,7 +270,7 @@ static int make_function(struct calls_function *f, const char *name, const char 
 {
 	size_t n = strlen(name) + strlen(module) + 2;
 
-	f->name = strdup(name);
+	*f = (struct calls_function){ .name = strdup(name) };
 	f->module = strdup(module);
 	f->text = malloc(n);
 	if (f->text)
@@ -309,8 +309,12 @@ static u32 name_function(struct calls_source *s, const struct map_space *in, u64
 
 	if (code_names_find(s->cli, &s->t.names, &in->names, start, &found))
 		base_name(found.module, module);
-	if (found.name && !found.offset)
-		return intern(s, found.name, module);
+	if (found.name && !found.offset) {
+		const u32 i = intern(s, found.name, module);
+
+		s->function[i].named = true;
+		return i;
+	}
 	/* Where a call went to, inside a function or a file. */
 	if (found.name || *module) {
 		snprintf(name, sizeof(name), "%s+0x%llx", found.name ? found.name : module,

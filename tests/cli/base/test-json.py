@@ -25,7 +25,7 @@ SOURCE, TESTS = (pathlib.Path(p).absolute() for p in sys.argv[3:5])
 SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
 # that change, clocks of guests, several CPUs and VMs.
-SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "guest"),
+SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "guest", "hot"),
 	  "test-cli-timeline": ("perf", "timeline")}
 checks = failures = 0
 
@@ -117,6 +117,7 @@ def every_command(folder, files, *options):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "insn", "--count", *options, *files)
 	vmpt(folder, "insn", *options, *files)
+	vmpt(folder, "hot", *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
@@ -170,7 +171,7 @@ def b8_other_tests(folder):
 		fits(name, f"vmpt {line}", documents_of(name, text))
 	for command in ("stat", "vms", "dump"):
 		check((command, True) in seen, f"{command} of RTIT")
-	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest"):
+	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest", "hot"):
 		check((command, False) in seen, command)
 
 
