@@ -482,6 +482,13 @@ class Test:
 		self.click("#tab-exits")
 		self.check(sum(self.table().values()) == sum(exits.values()), "its exits by reason")
 		self.check(self.text("level") == "every span is here", "it is whole")
+		self.check(self.b.run("document.querySelectorAll('#flames .windows button').length") == 20, "windows of calls")
+		self.click("#tab-flames")
+		self.click("#flames .windows button")
+		shown = [t[0] for t in self.b.run("spied.lanes.texts")]
+		self.check("host: unknown" in shown and any(t.startswith("0xffffffff82000") for t in shown),
+			   f"the host's code, in the vCPU's lane: {shown}")
+		self.check(self.b.run("document.querySelectorAll('#graph-vm option').length") == 3, "graphs of two VMs and the host")
 		self.shot("demo-light")
 
 	@staticmethod
