@@ -12,6 +12,7 @@
 #ifndef VMPT_CLI_CALLS_H
 #define VMPT_CLI_CALLS_H
 
+#include "cli/calls/spread.h"
 #include "cli/symbols/symbols.h"
 #include "decoder/vmpt-calls.h"
 

@@ -39,6 +39,7 @@ struct page {
 	u64 untold;	    /* spans of vCPUs without a lane */
 	bool begun;
 	u64 begin, last; /* ticks from time 0: the page's times count from the first */
+	const struct page_flames *flames;
 };
 
 struct page *page_new(const struct page_options *options)
@@ -319,10 +320,17 @@ static int line_json(struct page_line *line, json_t *o)
 	return ret;
 }
 
+void page_set_flames(struct page *page, const struct page_flames *flames)
+{
+	page->flames = flames;
+}
+
 int page_write(struct page *page, json_t *meta, FILE *out)
 {
-	struct page_parts parts = { &page->cpus,  &page->vcpus, page->options.streams, page->seen,
-				    &page->exits, &page->spans, &page->options };
+	struct page_parts parts = {
+		&page->cpus,  &page->vcpus, page->options.streams, page->seen,
+		&page->exits, &page->spans, &page->options,	   page->flames
+	};
 	json_t *lines = json_object_get(meta, "lines");
 	size_t i;
 	int ret = 0;
@@ -335,5 +343,7 @@ int page_write(struct page *page, json_t *meta, FILE *out)
 	ret |= json_object_set_new(meta, "untold", json_integer((json_int_t)page->untold));
 	ret |= json_object_set_new(meta, "begin", json_integer((json_int_t)page->begin));
 	ret |= json_object_set_new(meta, "duration", json_integer((json_int_t)page->last));
+	if (page->flames)
+		ret |= page_flames_json(page->flames, page->begin, meta);
 	return ret ? -1 : page_parts_write(&parts, meta, out);
 }

@@ -11,13 +11,15 @@ let rows = [], hiddenVms = new Set(), showCpus = true, folded = new Set();
 
 function layRows() {
 	rows = [{ lane: lanes[0] }];
+	// With its chart of calls, where one is in view.
+	const laneRows = (row) => row.lane.kind === 'vcpu' && flameDepth(row.lane.id) ? [row, { flame: row.lane }] : [row];
 	const addGroup = (key, name, vm, members) => {
 		// A lane alone needs no heading.
 		if (members.length === 1)
-			rows.push({ lane: members[0], name: key === 'cpus' ? members[0].name : name, alone: true });
+			rows.push(...laneRows({ lane: members[0], name: key === 'cpus' ? members[0].name : name, alone: true }));
 		else
 			rows.push({ group: key, name, vm, count: members.length },
-				...folded.has(key) ? [] : members.map((lane) => ({ lane })));
+				...folded.has(key) ? [] : members.flatMap((lane) => laneRows({ lane })));
 	};
 	if (showCpus)
 		addGroup('cpus', 'CPUs', -1, lanes.filter((l) => l.kind === 'cpu'));
@@ -27,11 +29,12 @@ function layRows() {
 			addGroup('vm' + v, vm.name, v, members);
 	});
 	// All the height there is, if it is enough; few lanes do not become walls.
-	const groups = rows.filter((row) => row.group).length, room = $('scroll').clientHeight - groups * GROUP;
-	const high = Math.max(22, Math.min(220, Math.floor(room / (rows.length - groups - 0.4))));
+	const fixed = (row) => row.group ? GROUP : row.flame ? flameDepth(row.flame.id) * FRAME + 8 : 0;
+	const others = rows.filter((row) => !fixed(row)).length, room = $('scroll').clientHeight - rows.reduce((sum, row) => sum + fixed(row), 0);
+	const high = Math.max(22, Math.min(220, Math.floor(room / (others - 0.4))));
 	let y = 0;
 	for (const row of rows) {
-		Object.assign(row, { y, height: row.group ? GROUP : row === rows[0] ? Math.max(22, Math.floor(high * 0.6)) : high });
+		Object.assign(row, { y, height: fixed(row) || (row === rows[0] ? Math.max(22, Math.floor(high * 0.6)) : high) });
 		y += row.height;
 	}
 	return y;
@@ -549,10 +552,14 @@ function drawLanes(w, height, scroll, step) {
 		const box = { y: y + 2, h: row.height - 4, w, last: -1, marks: [] };
 		ctx.fillStyle = theme.line;
 		ctx.fillRect(0, y + row.height - 1, w, 1);
-		if (row.lane.kind === 'host')
+		if (row.flame)
+			drawFlames(ctx, row.flame, { y: y + 4, h: row.height - 8, w });
+		else if (row.lane.kind === 'host')
 			drawHost(ctx, row.lane, box);
 		else
 			drawLane(ctx, row.lane, box);
+		if (row.lane)
+			drawWindows(ctx, row.lane, box);
 		if (picked.lane >= 0 && rows[picked.lane] === row && document.activeElement === $('lanes')) {
 			ctx.fillStyle = theme.accent;
 			ctx.fillRect(0, y, 3, row.height);

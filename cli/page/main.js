@@ -46,7 +46,10 @@ function setView(t0, t1, what) {
 	t0 = Math.max(0, Math.min(view.end - length, t0));
 	Object.assign(view, { t0, t1: t0 + length });
 	$('tip').hidden = true;
-	draw();
+	if (flameKey() === shownFlames)
+		draw();
+	else
+		layout();
 	tellView(what);
 	remember();
 	if (!$('exits').hidden && exitView.visible) {
@@ -108,7 +111,7 @@ function restore() {
 	scrollTo(rows[picked.lane] || rowOfVm());
 	showSpan();
 	fillVms();
-	showTab($('tab-' + all.get('tab')) ? all.get('tab') : firstTab());
+	showTab($('tab-' + all.get('tab')) && !$('tab-' + all.get('tab')).hidden ? all.get('tab') : firstTab());
 	markLabels();
 	clearTimeout(urlTimer);
 }
@@ -120,6 +123,7 @@ function retheme() {
 	layout();
 	if (shownTab === 'exits')
 		fillExits();
+	fillFlames();
 }
 
 const pan = (part) => setView(view.t0 + (view.t1 - view.t0) * part, view.t1 + (view.t1 - view.t0) * part);
@@ -240,6 +244,8 @@ function under(event) {
 	const row = rows.find((r) => y >= r.y && y < r.y + r.height), t = timeAt($('lanes'), event.clientX);
 	if (!row || row.group || t < 0 || t > view.end)
 		return null;
+	if (row.flame)
+		return frameAt(row.flame, t, y - row.y - 4);
 	return inLane(row.lane, t);
 }
 
@@ -265,7 +271,7 @@ function showTip(event) {
 	tip.hidden = !sel;
 	if (!sel)
 		return;
-	const facts = sel.cells ? shareFacts(sel.cells) : factsOf(sel);
+	const facts = sel.frame ? frameFacts(sel) : sel.cells ? shareFacts(sel.cells) : factsOf(sel);
 	tip.textContent = '';
 	tip.append(make('strong', {}, facts.title), dlRows(facts.rows.slice(0, 14)));
 	if (facts.note)
@@ -309,7 +315,9 @@ function listenLanes() {
 	canvas.addEventListener('pointerup', (e) => {
 		const sel = from && !from.moved ? under(e) : null;
 		canvas.classList.remove('drag');
-		if (sel)
+		if (sel && sel.frame)
+			zoomToFrame(sel);
+		else if (sel)
 			select(sel);
 		else if (from && !from.moved)
 			clearPicked();
@@ -348,7 +356,7 @@ function pickLane(way) {
 	let k = picked.lane;
 	do
 		k += way;
-	while (rows[k] && rows[k].group);
+	while (rows[k] && !rows[k].lane);
 	if (!rows[k])
 		return;
 	picked.lane = k;
@@ -400,7 +408,7 @@ function listenKeys() {
 		e.preventDefault();
 		nextHit(1);
 	});
-	const tabs = [...document.querySelectorAll('[role=tab]')];
+	const tabs = [...document.querySelectorAll('[role=tab]')].filter((tab) => !tab.hidden);
 	tabs.forEach((tab, k) => {
 		tab.addEventListener('click', () => showTab(tab.id.slice(4)));
 		tab.addEventListener('keydown', (e) => {

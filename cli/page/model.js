@@ -350,6 +350,7 @@ async function load() {
 	vcpuGrid = readGrid(reader);
 	hists = readHists(reader);
 	spans = readSpans(reader);
+	readFlames(reader);
 	rankReasons();
 	machine = sumCpus();
 	const byCpu = meta.streams.map(() => []), byLine = meta.lines.map(() => []);

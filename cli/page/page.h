@@ -39,6 +39,56 @@ void page_free(struct page *page);
  */
 int page_add(struct page *page, const struct timeline_span *span, u32 vm);
 
+/* ---- flame charts and graphs (flames.c) ---- */
+
+#define PAGE_WINDOWS 20
+#define PAGE_FRAMES  4000 /* of a window */
+#define PAGE_GRAPHS  24
+#define PAGE_NODES   2000 /* of a graph */
+
+/* Whose code a frame is. */
+enum page_frame_kind { PAGE_FRAME_GUEST, PAGE_FRAME_HOST, PAGE_FRAME_ROOT };
+
+struct page_frame {
+	u64 start, end; /* ticks, within its window */
+	u32 name;	/* below .names */
+	u16 depth;	/* 0: a process */
+	u8 kind;	/* enum page_frame_kind */
+};
+
+/* What a CPU executed from .start to .end, shown below the lane of a vCPU. */
+struct page_window {
+	u32 line, stream;
+	u64 start, end;		  /* ticks, as those of spans */
+	struct page_frame *frame; /* by start, then depth */
+	size_t frames;
+	u64 left_out; /* too short to be seen, or too many */
+};
+
+/* Of a VM or the host. Node 0 is all of it, its children are processes. */
+struct page_graph {
+	char *name;
+	struct page_graph_node {
+		u32 parent; /* below its own number */
+		u32 name;
+		u64 total; /* with what it called: ticks, or instructions */
+	} * node;
+	size_t nodes;
+};
+
+struct page_flames {
+	char **name;
+	size_t names;
+	struct page_window window[PAGE_WINDOWS];
+	size_t windows;
+	struct page_graph graph[PAGE_GRAPHS];
+	size_t graphs;
+	bool timed; /* .total are ticks */
+};
+
+/* For page_write(); @flames must stay until then. */
+void page_set_flames(struct page *page, const struct page_flames *flames);
+
 /* @text as JSON, escaped as in cli/base/safe-text.h, for a browser to show unchanged. */
 json_t *page_string(const char *text);
 

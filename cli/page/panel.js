@@ -21,6 +21,8 @@ function showTab(name) {
 	shownTab = name;
 	if (name === 'exits')
 		fillExits();
+	if (name === 'flames')
+		drawGraph();
 	remember();
 }
 

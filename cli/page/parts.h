@@ -193,6 +193,12 @@ void page_spans_trim(struct page_spans *spans, size_t count);
 /* Sorts by stream and start. */
 void page_spans_put(struct page_spans *spans, struct page_bytes *bytes);
 
+/* ---- flames.c ---- */
+
+/* "flames" of the document; times count from @begin. 0, or -1: no memory. */
+int page_flames_json(const struct page_flames *flames, u64 begin, json_t *meta);
+void page_flames_put(const struct page_flames *flames, struct page_bytes *bytes);
+
 /* ---- write.c ---- */
 
 struct page_parts {
@@ -201,6 +207,7 @@ struct page_parts {
 	struct page_exits *exits;
 	struct page_spans *spans;
 	const struct page_options *options;
+	const struct page_flames *flames; /* NULL: none */
 };
 
 /* The parts as one document, at most options->max_bytes of it. @meta: see page.h. */

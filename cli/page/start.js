@@ -22,7 +22,7 @@ function fillHeader() {
 
 // The column is as wide as names need, up to a fifth of the lanes; longer names lose their middle.
 function labelTexts() {
-	const names = rows.map((row) => row.group || row.alone ? row.name : row.lane.kind === 'vcpu' ? shortName(row.lane.id) : row.lane.name);
+	const names = rows.map((row) => row.flame ? '' : row.group || row.alone ? row.name : row.lane.kind === 'vcpu' ? shortName(row.lane.id) : row.lane.name);
 	const most = Math.max(100, Math.min(300, $('chart').clientWidth * 0.22)), bold = textWidth(600);
 	const room = Math.min(most, Math.max(100, ...names.map((name) => bold(name) + 44)));
 	$('chart').style.setProperty('--label', Math.ceil(room) + 'px');
@@ -30,6 +30,8 @@ function labelTexts() {
 	const cut = shorten(names.filter((name, k) => rows[k].group || rows[k].alone), room - 42, bold);
 	return names.map((name, k) => rows[k].group || rows[k].alone ? cut.shift() : shorten([name], room - 32, textWidth(400))[0]);
 }
+
+let shownFlames = '';
 
 // The set of lanes has changed: rebuild rows and labels.
 function layout() {
@@ -43,13 +45,14 @@ function layout() {
 				folded.add(row.group);
 			layout();
 		}, { class: 'group', 'aria-expanded': String(!folded.has(row.group)), title: `${row.name}: ${row.count} lanes` }) :
-			make('div', { class: row.alone || k === 0 ? 'lane' : 'lane in', title: row.lane.name });
+			make('div', { class: row.alone || k === 0 ? 'lane' : 'lane in', title: row.flame ? 'calls of ' + row.flame.name : row.lane.name });
 		const vm = row.group ? row.vm : row.alone && row.lane.kind === 'vcpu' ? row.lane.vm : -1;
 		el.append(...vm >= 0 ? [swatch((ctx) => vmFill(ctx, vm))] : [], texts[k]);
 		el.style.top = row.y + 'px';
 		el.style.height = el.style.lineHeight = row.height + 'px';
 		box.append(el);
 	});
+	shownFlames = flameKey();
 	picked.lane = lane ? rows.findIndex((row) => row.lane === lane) : -1;
 	markLabels();
 	draw();
@@ -120,6 +123,7 @@ async function start() {
 	}
 	view.end = Math.max(1, Number(meta.duration) || 1);
 	Object.assign(view, { t0: 0, t1: view.end });
+	$('tab-flames').hidden = !meta.flames;
 	fillHeader();
 	listenLanes();
 	listenOverview();
@@ -137,6 +141,7 @@ async function start() {
 	});
 	layout();
 	fillIps();
+	fillFlames();
 	restore();
 	addEventListener('popstate', restore);
 	tellView('Ready');

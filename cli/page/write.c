@@ -100,6 +100,8 @@ static int pack(const struct page_parts *parts, struct page_bytes *packed,
 	sizes->spans = plain.size;
 	page_spans_put(parts->spans, &plain);
 	sizes->spans = plain.size - sizes->spans;
+	if (parts->flames)
+		page_flames_put(parts->flames, &plain);
 	sizes->all = plain.size;
 	size = compressBound(plain.size);
 	packed->data = malloc(size);

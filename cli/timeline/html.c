@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/page/page.h"
+#include "cli/timeline/flames.h"
 #include "cli/timeline/internal.h"
 
 struct timeline_page {
@@ -18,8 +19,12 @@ struct timeline_page {
 	json_t *notes;
 	timeline_page_symbol *symbol;
 	void *symbol_opaque;
-	const struct timeline *timeline; /* from the first call of the sink on */
-	bool by_bytes;			 /* the trace has no times at all */
+	bool by_bytes;			/* the trace has no times at all */
+	struct timeline_flames *flames; /* NULL: none */
+	json_t *meta;
+	u64 zero;
+	char **vm; /* names, when the time line is gone */
+	size_t vms;
 };
 
 static void note(struct timeline_page *p, const char *level, const char *fmt, ...)
@@ -47,8 +52,7 @@ static bool find_symbol(void *opaque, u32 vm, u64 ip, char *buf, size_t size)
 {
 	struct timeline_page *p = opaque;
 
-	return p->symbol && vm < p->timeline->vms &&
-	       p->symbol(p->symbol_opaque, p->timeline->vm[vm].name, ip, buf, size);
+	return p->symbol && vm < p->vms && p->symbol(p->symbol_opaque, p->vm[vm], ip, buf, size);
 }
 
 void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque)
@@ -193,7 +197,7 @@ static int page_sink_begin(void *opaque, const struct timeline *t)
 {
 	struct timeline_page *p = opaque;
 
-	p->timeline = t;
+	p->zero = t->zero;
 	p->by_bytes = !t->timed;
 	if (p->by_bytes)
 		note(p, "warning",
@@ -210,23 +214,45 @@ static int page_sink_span(void *opaque, const struct timeline *t, const struct t
 
 	by_bytes.start = s->span->offset;
 	by_bytes.end = s->span->offset + s->span->size;
+	if (p->flames && !p->by_bytes && timeline_flames_span(p->flames, t, s))
+		return cli_no_memory(p->cli);
 	return page_add(p->page, p->by_bytes ? &by_bytes : s, vm) ? cli_no_memory(p->cli) : CLI_OK;
 }
 
 static int page_sink_end(void *opaque, const struct timeline *t)
 {
 	struct timeline_page *p = opaque;
-	json_t *meta = meta_json(p, t);
+
+	p->meta = meta_json(p, t);
+	p->vm = calloc(t->vms + 1, sizeof(*p->vm));
+	if (!p->vm)
+		return cli_no_memory(p->cli);
+	for (; p->vms < t->vms; p->vms++) {
+		p->vm[p->vms] = strdup(t->vm[p->vms].name);
+		if (!p->vm[p->vms])
+			return cli_no_memory(p->cli);
+	}
+	return CLI_OK;
+}
+
+u64 timeline_page_zero(const struct timeline_page *page)
+{
+	return page->zero;
+}
+
+int timeline_page_write(struct timeline_page *p)
+{
 	int ret = -1;
 
+	if (p->flames)
+		page_set_flames(p->page, &p->flames->page);
 	if (!p->cli->out_of_memory)
-		ret = page_write(p->page, meta, p->out.f);
-	json_decref(meta);
+		ret = page_write(p->page, p->meta, p->out.f);
 	return ret ? cli_no_memory(p->cli) : cli_file_commit(p->cli, &p->out);
 }
 
-int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
-		       struct timeline_sink *sink)
+int timeline_page_open(struct cli *cli, const char *path, struct timeline_flames *flames,
+		       struct timeline_page **page, struct timeline_sink *sink)
 {
 	struct page_options options = { .streams = cli->streams,
 					.reason_name = timeline_reason,
@@ -239,6 +265,7 @@ int timeline_page_open(struct cli *cli, const char *path, struct timeline_page *
 		return cli_no_memory(cli);
 	*page = p;
 	p->cli = cli;
+	p->flames = flames;
 	options.opaque = p;
 	p->page = page_new(&options);
 	p->notes = json_array();
@@ -258,6 +285,10 @@ void timeline_page_close(struct timeline_page *p)
 	if (!p)
 		return;
 	cli_file_drop(&p->out);
+	while (p->vms)
+		free(p->vm[--p->vms]);
+	free(p->vm);
+	json_decref(p->meta);
 	json_decref(p->notes);
 	page_free(p->page);
 	free(p);

@@ -148,9 +148,15 @@ void timeline_chrome_close(struct timeline_chrome *chrome);
 /* "name+0x10" of the IP of a guest of the VM called @vm into @buf; false: there is none. */
 typedef bool timeline_page_symbol(void *opaque, const char *vm, u64 ip, char *buf, size_t size);
 
-/* The HTML page; written in .end. */
-int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
-		       struct timeline_sink *sink);
+struct timeline_flames;
+
+/* The HTML page. @flames: its spans are passed on; NULL: none. */
+int timeline_page_open(struct cli *cli, const char *path, struct timeline_flames *flames,
+		       struct timeline_page **page, struct timeline_sink *sink);
+/* After all spans, and with flames after their calls: write it. 0, or an exit code. */
+int timeline_page_write(struct timeline_page *page);
+/* Host TSC of its time 0. */
+u64 timeline_page_zero(const struct timeline_page *page);
 void timeline_page_close(struct timeline_page *page);
 /* Source of names for the IPs of exits; set before the page is written. */
 void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "cli/timeline/flames.h"
 #include "cli/timeline/internal.h"
 #include "cli/timeline/options.h"
 
@@ -11,7 +12,8 @@ struct timeline_options {
 	struct timeline_given given; /* the first: options.h */
 	const char *chrome, *html;
 	u64 head;
-	bool summary, perf_time;
+	bool summary, perf_time, flames;
+	struct timeline_flames charts;
 };
 
 static const struct cli_option options[] = {
@@ -24,6 +26,13 @@ static const struct cli_option options[] = {
 	{ "html", 0, CLI_OUTPUT, "FILE",
 	  "write FILE, a page for a browser: zoomable lanes, exits, search by IP; -: print it",
 	  CLI_AT(struct timeline_options, html) },
+	{ "flames", 0, CLI_FLAG, NULL,
+	  "with --html: flame charts of the longest exits, or of --from to --to, and flame graphs of "
+	  "all VMs: the calls of host and guests",
+	  CLI_AT(struct timeline_options, flames) },
+	{ "flame-code", 0, CLI_FILE, "[VM:]SOURCE[@ADDR]",
+	  "the code for them, as --code of vmpt insn; default: the images of a recording",
+	  CLI_AT(struct timeline_options, charts.source.t.o.source), .take = code_take },
 	{ "head", 'n', CLI_NUMBER, "N", "only the first N spans", .min = 1,
 	  CLI_AT(struct timeline_options, head) },
 	{ "perf-time", 0, CLI_FLAG, NULL, "the old name of --time=perf",
@@ -33,8 +42,11 @@ static const struct cli_option options[] = {
 
 static const struct cli_group group = { .option = options };
 
-static int check(struct cli *cli, const struct timeline_options *own)
+static int check(struct cli *cli, struct timeline_options *own)
 {
+	if (own->flames && !own->html)
+		return cli_usage(cli, "--flames is for --html");
+	own->charts.whole = cli_filter(cli)->from && cli_filter(cli)->to;
 	if (own->summary && own->head)
 		return cli_usage(cli, "--head is for the spans, not for --summary");
 	if (own->summary && own->perf_time)
@@ -68,7 +80,8 @@ static int run(struct cli *cli)
 		sinks++;
 	}
 	if (!ret && own->html) {
-		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
+		ret = timeline_page_open(cli, own->html, own->flames ? &own->charts : NULL, &page,
+					 &sink[sinks]);
 		sinks++;
 		if (!ret && own->given.symbols.count)
 			timeline_page_symbols(page, symbol, &own->given);
@@ -85,6 +98,11 @@ static int run(struct cli *cli)
 	own->given.wants.clock = own->perf_time ? CLI_WHEN_PERF : cli_when_clock(cli);
 	if (!ret)
 		ret = timeline_run(cli, &own->given.wants, sink, sinks);
+	if (!ret && own->flames)
+		ret = timeline_flames_read(cli, &own->charts, timeline_page_zero(page));
+	if (!ret && page)
+		ret = timeline_page_write(page);
+	timeline_flames_close(&own->charts);
 	timeline_table_close(table);
 	timeline_json_close(json);
 	timeline_chrome_close(chrome);

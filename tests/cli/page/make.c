@@ -8,6 +8,38 @@
 
 #include "tests/cli/page/fake.h"
 
+/* Calls: one window of vCPU 0 in the middle of @end ticks, and a graph of the first VM. */
+static void add_flames(struct page *page, u64 end)
+{
+	static char *names[] = { "init 1",	    "main",	    "leaf",
+				 "vmx_handle_exit", "</script><b>", "web01" };
+	static struct page_frame frame[] = {
+		{ 0, 1000, 0, 0, PAGE_FRAME_ROOT },   { 0, 1000, 1, 1, PAGE_FRAME_GUEST },
+		{ 100, 300, 2, 2, PAGE_FRAME_GUEST }, { 400, 900, 3, 2, PAGE_FRAME_HOST },
+		{ 500, 600, 4, 3, PAGE_FRAME_HOST },
+	};
+	static struct page_graph_node node[] = { { 0, 5, 1000 }, { 0, 0, 900 }, { 1, 1, 900 },
+						 { 2, 2, 300 },	 { 2, 4, 200 }, { 0, 4, 100 } };
+	static struct page_flames flames = {
+		.name = names,
+		.names = VMPT_ARRAY_SIZE(names),
+		.windows = 1,
+		.window = { { .frame = frame, .frames = VMPT_ARRAY_SIZE(frame), .left_out = 7 } },
+		.graphs = 1,
+		.timed = true,
+	};
+	size_t i;
+
+	flames.graph[0] = (struct page_graph){ names[5], node, VMPT_ARRAY_SIZE(node) };
+	flames.window[0].start = end / 2;
+	flames.window[0].end = end / 2 + 1000;
+	for (i = 0; i < VMPT_ARRAY_SIZE(frame); i++) {
+		frame[i].start += end / 2;
+		frame[i].end += end / 2;
+	}
+	page_set_flames(page, &flames);
+}
+
 int main(int argc, char **argv)
 {
 	static struct fake_sums sums;
@@ -32,6 +64,8 @@ int main(int argc, char **argv)
 	page = page_new(&options);
 	if (!page || fake_spans(page, &shape, 1, strtoull(argv[2], NULL, 0), &sums))
 		return 1;
+	if (argc == 3)
+		add_flames(page, sums.end);
 	meta = fake_meta(&shape, &sums, "host.perf.data", vm);
 	if (argc > 8)
 		json_object_set_new(meta, "clock",

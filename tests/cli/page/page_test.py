@@ -482,6 +482,13 @@ class Test:
 		self.click("#tab-exits")
 		self.check(sum(self.table().values()) == sum(exits.values()), "its exits by reason")
 		self.check(self.text("level") == "every span is here", "it is whole")
+		self.check(self.b.run("document.querySelectorAll('#flames .windows button').length") == 20, "windows of calls")
+		self.click("#tab-flames")
+		self.click("#flames .windows button")
+		shown = [t[0] for t in self.b.run("spied.lanes.texts")]
+		self.check("host: unknown" in shown and any(t.startswith("0xffffffff82000") for t in shown),
+			   f"the host's code, in the vCPU's lane: {shown}")
+		self.check(self.b.run("document.querySelectorAll('#graph-vm option').length") == 3, "graphs of two VMs and the host")
 		self.shot("demo-light")
 
 	@staticmethod
@@ -506,6 +513,42 @@ class Test:
 					ratio = (max(front, back) + 0.05) / (min(front, back) + 0.05)
 					self.check(ratio >= 4.5, f"{name} on {on}, dark {dark}: {ratio:.2f}")
 
+	def calls(self):
+		"""The chart of one window, of page-make's, below its lane; the flame graph."""
+		self.load("many")
+		self.check(self.b.run("document.getElementById('tab-flames').hidden"), "no calls, no tab")
+		self.load("small", 1280, 900)
+		rows = "document.querySelectorAll('#labels > *').length"
+		before = self.b.run(rows)
+		self.click("#tab-flames")
+		self.click("#window-0")
+		self.check(re.search(r", 530.0 ns$", self.text("status")), "the window is shown: " + self.text("status"))
+		self.check(self.b.run(rows) == before + 1, "a row below the lane")
+		texts = {text: (x, y) for text, x, y, _, _ in self.b.run("spied.lanes.texts")}
+		for name in ("init 1", "main", "leaf", "vmx_handle_exit"):
+			self.check(name in texts, f"a frame: {name}: {sorted(texts)}")
+		x, y, _, _ = self.box("#lanes")
+		at = texts.get("vmx_handle_exit", (0, 0))
+		self.b.mouse("mouseMoved", x + at[0] + 5, y + at[1] + 5)
+		tip = self.text("tip")
+		self.check(all(word in tip for word in ("vmx_handle_exit", "250.0 ns", "of the host")), "its facts: " + tip)
+		self.shot("calls-light")
+		self.b.click(x + at[0] + 5, y + at[1] + 5)
+		self.check("vmx_handle_exit" in self.text("status"), "a click zooms to it")
+		table = ("[...document.querySelectorAll('#flames .graph + table tbody tr')].map((r) => "
+			 "[...r.children].map((c) => c.textContent))")
+		self.check(self.b.run(table) == [["main", "200 ns", "450 ns", "40.0"], ["leaf", "150 ns", "150 ns", "30.0"],
+						 [HOSTILE[:9] + "<b>", "150 ns", "150 ns", "30.0"],
+						 ["web01", "0", "500 ns", "0.0"], ["init 1", "0", "450 ns", "0.0"]], f"functions: {self.b.run(table)}")
+		x, y, _, _ = self.box("#graph")
+		self.b.click(x + 20, y + 13 * 2 + 6)
+		self.b.frame()
+		self.check(self.b.run(table)[0] == ["main", "200 ns", "450 ns", "44.4"], "a click goes into the graph")
+		self.load("small", 400, 900, True, "#tab=flames")
+		self.check(not self.b.run(OUTSIDE), f"narrow: {self.b.run(OUTSIDE)}")
+		self.click("#window-0")
+		self.shot("calls-400-dark")
+
 	def quiet(self):
 		"""No errors, nothing blocked, nothing from anywhere but the file itself."""
 		for event in self.b.events:
@@ -528,7 +571,7 @@ def main(chromium, folder):
 		test.shot("whole-light")
 		for part in (test.header, test.zooming, test.selecting, test.exits, test.searching,
 			     test.legend, test.large, test.whole_way, test.b13_widths, test.b13_colours,
-			     test.b13_address, test.b13_ticks, test.b13_clock, test.b13_waits, test.contrast, test.quiet):
+			     test.b13_address, test.b13_ticks, test.b13_clock, test.b13_waits, test.calls, test.contrast, test.quiet):
 			part()
 	finally:
 		browser.close()

@@ -18,8 +18,13 @@ rm -f "$dir"/*.png
 "$make" "$dir/many.html" 3000 160000 16 60 40 >"$dir/many.txt"
 "$make" "$dir/two.html" 2000 160000 1 2 2 >"$dir/two.txt"
 "$tracegen" -o "$dir/demo.pt" --truth "$dir/demo.json" --no-packets \
-	"$here/../../tracegen/scripts/demo.trace"
-"$vmpt" timeline -q --tsc-khz 2000000 --html "$dir/demo.html" "$dir"/demo.cpu*.pt
+	--code "$dir/code" "$here/../../tracegen/scripts/demo.trace"
+code=()
+while read -r base _ owner vmcs file; do
+	[ "$owner" != host ] || vmcs=0xhost
+	code+=("--flame-code=${vmcs#0x}:$dir/code/$file@$base")
+done <"$dir/code/index"
+"$vmpt" timeline -q --tsc-khz 2000000 --html "$dir/demo.html" --flames "${code[@]}" "$dir"/demo.cpu*.pt
 "$vmpt" timeline -q --html "$dir/ticks.html" "$dir"/demo.cpu*.pt
 "$make" "$dir/wall.html" 200 160000 1 2 2 wall 1763816587250000000 >"$dir/wall.txt"
 # Two VMs that take a CPU from each other.
