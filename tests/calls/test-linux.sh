@@ -25,9 +25,11 @@ export LC_ALL=C
 # Truths of whole boots are large.
 trap 'rm -f "$out"/*.truth.*' EXIT
 
-guests=$("$source/tests/guests/build" --symbols work) || {
+rc=0
+guests=$("$source/tests/guests/build" --symbols work) || rc=$?
+[ $rc = 0 ] || {
 	echo "$guests"
-	exit $?
+	exit $rc
 }
 
 # guest NAME VCPUS ALLOW OPTION…: boot it, and compare; ALLOW: how many stacks may differ after the first program
