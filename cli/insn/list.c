@@ -1,295 +1,189 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt insn without --count: each instruction with its owner and time; and counts at some times. */
-#include <Zydis/Zydis.h>
-
+/*
+ * vmpt insn without --count: what the filters and --branches, --calls, --around choose of a stream,
+ * in order; and counts at some times. rows.c prints it.
+ */
 #include "cli/insn/insn.h"
 
-#define INSN_MAX      15
-#define TIME_WIDTH    22
-#define PROCESS_WIDTH 20
-#define SYMBOL_WIDTH  32
-#define HEX_SHOWN     8 /* bytes in the column */
+#define NONE (~0U)
 
 /* One stream's walk. */
 struct walk {
 	struct cli *cli;
 	struct vmpt_flow *flow;
 	size_t stream;
-	bool print;
+	struct insn_rows *rows; /* NULL: nothing is listed */
 
-	struct vmpt_timed *timed; /* NULL: no times */
-	struct vmpt_timed_batch batch;
-	size_t item;
-	bool ended;
-	u64 tsc;    /* of the last packet at or before the batch; VMPT_TIME_NONE */
-	u64 offset; /* of the batch */
+	struct traced_time time; /* of the last packet at or before the batch */
+	u64 offset;		 /* of the batch */
 
-	u32 space; /* the row of which is .row, and which .in is */
-	struct vmpt_space in;
+	u32 space; /* the row of which is .row */
 	struct insn_row *row;
 	bool wanted;
-	char who[CLI_WHO];
-	struct names_space names;
-	char process[CLI_WHO + 16];
-	ZydisDecoder decoder;
-	ZydisFormatter formatter;
+
+	bool held; /* a branch, which waits for where it goes */
+	struct insn_part branch;
+	u64 target, next; /* of it */
+
+	/* With --around: the last parts before the place, and how many rows come after it. */
+	struct insn_part before[INSN_AROUND];
+	size_t parts; /* that there were */
+	bool reached;
+	u64 left;
 };
 
 /* ---- times ---- */
-
-/* The time of the packet at @offset, which never goes back. 0 or a negative error. */
-static int follow_time(struct walk *w, u64 offset)
-{
-	while (w->timed && !w->ended) {
-		const struct vmpt_batch *b = &w->batch.batch;
-		int ret;
-
-		if (w->item < b->count) {
-			if (b->base + b->items[w->item].offset > offset)
-				return 0;
-			w->tsc = w->batch.time[w->item++].tsc;
-			continue;
-		}
-		ret = vmpt_timed_next(w->timed, &w->batch);
-		if (ret < 0)
-			return ret;
-		w->ended = !ret;
-		w->item = 0;
-	}
-	return 0;
-}
 
 static bool time_wanted(const struct walk *w)
 {
 	const struct cli_filter *f = cli_filter(w->cli);
 
-	return (!f->from && !f->to) || cli_filter_time(w->cli, w->tsc);
+	return (!f->from && !f->to) || cli_filter_time(w->cli, w->time.tsc);
 }
 
-/* ---- JSON: an object a line ---- */
+/* ---- parts of the list ---- */
 
-/* The process, the function, and the module or mapped file that it is in, as far as known. */
-static void json_names(const struct walk *w, json_t *o, u64 ip)
+static u32 rows_of(const struct insn_part *p)
+{
+	return p->gap || p->branch ? 1 : p->count;
+}
+
+static bool is_full(const struct walk *w)
 {
 	const struct insn *d = w->cli->data;
-	const struct vmpt_guest_task *t = w->names.task;
-	struct names_found f;
 
-	if (t) {
-		cli_json_number(w->cli, o, "tgid", t->tgid);
-		cli_json_string(w->cli, o, "comm", t->comm);
+	return (d->head && d->listed >= d->head) || (w->reached && !w->left);
+}
+
+/* The rows of @p from the one with the number @first on. 0 or a negative error. */
+static int print_part(struct walk *w, const struct insn_part *p, u32 first)
+{
+	struct insn *d = w->cli->data;
+	u32 rows = rows_of(p) - first;
+
+	if (d->head && rows > d->head - d->listed)
+		rows = (u32)(d->head - d->listed);
+	if (w->reached && rows > w->left)
+		rows = (u32)w->left;
+	w->left -= w->reached ? rows : 0;
+	d->listed += rows;
+	return rows ? insn_rows_print(w->rows, p, first, rows) : 0;
+}
+
+/* The last INSN_AROUND rows of the parts before the place. */
+static int print_before(struct walk *w)
+{
+	size_t i = w->parts, rows = 0;
+	int ret = 0;
+
+	while (i && w->parts - i < INSN_AROUND && rows < INSN_AROUND)
+		rows += rows_of(&w->before[--i % INSN_AROUND]);
+	rows = rows > INSN_AROUND ? rows - INSN_AROUND : 0;
+	for (; i < w->parts && !ret; i++, rows = 0)
+		ret = print_part(w, &w->before[i % INSN_AROUND], (u32)rows);
+	return ret;
+}
+
+static bool is_place(const struct walk *w, const struct insn_part *p)
+{
+	const struct insn *d = w->cli->data;
+
+	if (d->around_offset)
+		return p->offset >= d->place;
+	return p->tsc != VMPT_TIME_NONE && p->tsc >= d->place;
+}
+
+static int take_part(struct walk *w, const struct insn_part *p)
+{
+	const struct insn *d = w->cli->data;
+	int ret;
+
+	if (!d->around || w->reached)
+		return print_part(w, p, 0);
+	if (!is_place(w, p)) {
+		w->before[w->parts++ % INSN_AROUND] = *p;
+		return 0;
 	}
-	if (!code_names_find(w->cli, &d->code_names, &w->names, ip, &f))
-		return;
-	if (f.module)
-		cli_json_string(w->cli, o, "module", f.module);
-	if (f.name)
-		cli_json_string(w->cli, o, "function", f.name);
-	cli_json_hex(w->cli, o, "function_offset", f.offset);
+	ret = print_before(w);
+	w->reached = true;
+	w->left = INSN_AROUND;
+	return ret ? ret : print_part(w, p, 0);
 }
 
-static json_t *json_head(const struct walk *w, u64 offset, u64 ip)
+/* ---- where branches go ---- */
+
+/* The held branch went to @ip; @known: or it is not known where. */
+static int let_go(struct walk *w, bool known, u32 space, u64 ip)
 {
-	const struct insn *d = w->cli->data;
-	json_t *o = json_object();
+	struct insn_part *p = &w->branch;
 
-	cli_json_stream(w->cli, o, w->cli->stream[w->stream]);
-	cli_json_number(w->cli, o, "offset", offset);
-	if (d->timed && w->tsc == VMPT_TIME_NONE)
-		cli_json_set(w->cli, o, "host_tsc", json_null());
-	else if (d->timed)
-		cli_json_hex(w->cli, o, "host_tsc", w->tsc);
-	cli_json_hex(w->cli, o, "ip", ip);
-	if (code_names_any(&d->code_names))
-		json_names(w, o, ip);
-	return o;
-}
-
-static void json_gap(const struct walk *w, const struct vmpt_flow_batch *b, bool space)
-{
-	json_t *o = json_head(w, b->offset, b->ip);
-
-	if (space)
-		insn_json_space(w->cli, o, &w->in);
-	cli_json_string(w->cli, o, "gap", insn_reason_key[b->reason]);
-	cli_json_print(w->cli, o, stdout, true);
-}
-
-/* ---- text ---- */
-
-/* "do_syscall_64+0x3c", "virtio_pci:vp_notify+0x4", "libc.so.6:read+0x1a", "app+0x4711": of its
- * file. */
-static void print_symbol(const struct walk *w, u64 ip)
-{
-	const struct insn *d = w->cli->data;
-	char text[2 * CLI_WHO], module[CLI_WHO] = "";
-	struct names_found f;
-
-	*text = '\0';
-	if (code_names_find(w->cli, &d->code_names, &w->names, ip, &f)) {
-		const char *base = f.module ? strrchr(f.module, '/') : NULL;
-
-		if (f.module)
-			cli_safe_name(base ? base + 1 : f.module, module);
-		snprintf(text, sizeof(text), "%s%s%s+0x%llx", module, f.module && f.name ? ":" : "",
-			 f.name ? f.name : "", (unsigned long long)f.offset);
+	if (!w->held)
+		return 0;
+	w->held = false;
+	if (!known && (p->end == VMPT_FLOW_JMP || p->end == VMPT_FLOW_CALL)) {
+		known = true;
+		space = p->space;
+		ip = w->target;
 	}
-	printf("%-*s  %-*s  ", PROCESS_WIDTH, w->process, SYMBOL_WIDTH, text);
+	p->went = known;
+	p->to = ip;
+	p->to_space = space;
+	p->taken = INSN_TAKEN_NOT_KNOWN;
+	/* Where both ways lead to the same place it is not seen. */
+	if (known && p->end == VMPT_FLOW_COND && w->target != w->next)
+		p->taken = ip == w->target ? INSN_TAKEN
+			   : ip == w->next ? INSN_NOT_TAKEN
+					   : INSN_TAKEN_NOT_KNOWN;
+	return take_part(w, p);
 }
 
-static void print_head(const struct walk *w, u64 ip)
+static bool is_chosen(const struct insn *d, u8 end)
+{
+	if (d->calls)
+		return end == VMPT_FLOW_CALL || end == VMPT_FLOW_CALL_IND || end == VMPT_FLOW_RET;
+	return end != VMPT_FLOW_NEXT && end != VMPT_FLOW_MOV_CR3;
+}
+
+/* The first @n instructions of @block. */
+static int list_block(struct walk *w, u32 id, const struct vmpt_flow_block *block, u32 n)
 {
 	const struct insn *d = w->cli->data;
-	char when[CLI_WHEN] = "–";
+	struct insn_part p = {
+		.tsc = w->time.tsc,
+		.offset = w->offset,
+		.ip = block->ip,
+		.space = block->space,
+		.block = id,
+		.count = n,
+		.end = block->end,
+	};
 
-	if (w->tsc != VMPT_TIME_NONE)
-		cli_when_text(&d->when, w->tsc, when);
-	if (d->timed)
-		printf("%-*s  ", TIME_WIDTH, when);
-	printf("%-12s  %16llx  ", w->who, (unsigned long long)ip);
-	if (code_names_any(&d->code_names))
-		print_symbol(w, ip);
+	if (!insn_only_branches(d))
+		return take_part(w, &p);
+	if (n < block->instructions || !is_chosen(d, block->end))
+		return 0;
+	p.branch = true;
+	w->branch = p;
+	w->target = block->target;
+	w->next = block->next;
+	w->held = true;
+	return 0;
 }
 
-static void print_title(const struct insn *d)
-{
-	char title[CLI_WHEN];
-
-	if (d->timed)
-		printf("%-*s  ", TIME_WIDTH, cli_when_title(&d->when, title));
-	printf("%-12s  %16s  ", "VM", "IP");
-	if (code_names_any(&d->code_names))
-		printf("%-*s  %-*s  ", PROCESS_WIDTH, "PROCESS", SYMBOL_WIDTH, "FUNCTION");
-	printf("%-*s  INSTRUCTION\n", 2 * HEX_SHOWN, "BYTES");
-}
-
-static void print_gap(const struct walk *w, const struct vmpt_flow_batch *b, bool space)
-{
-	if (w->cli->json) {
-		json_gap(w, b, space);
-		return;
-	}
-	print_head(w, b->ip);
-	printf("%s%s at offset 0x%llx%s\n", cli_paint(w->cli, CLI_YELLOW),
-	       insn_reason_text[b->reason], (unsigned long long)b->offset,
-	       cli_paint(w->cli, CLI_PLAIN));
-}
-
-static void print_instruction(const struct walk *w, u64 ip, const u8 *bytes, unsigned int size,
-			      const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *op)
-{
-	char text[256] = "?", hex[2 * INSN_MAX + 1] = "";
-	unsigned int i;
-
-	for (i = 0; i < size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-	if (insn)
-		ZydisFormatterFormatInstruction(&w->formatter, insn, op,
-						insn->operand_count_visible, text, sizeof(text), ip,
-						NULL);
-	if (w->cli->json) {
-		json_t *o = json_head(w, w->offset, ip);
-
-		insn_json_space(w->cli, o, &w->in);
-		cli_json_string(w->cli, o, "bytes", hex);
-		cli_json_string(w->cli, o, "text", text);
-		cli_json_print(w->cli, o, stdout, true);
-		return;
-	}
-	print_head(w, ip);
-	printf("%-*s  %s\n", 2 * HEX_SHOWN, hex, text);
-}
-
-static void set_mode(struct walk *w, u8 exec)
-{
-	if (exec == 64)
-		ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	else if (exec == 32)
-		ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
-				 ZYDIS_STACK_WIDTH_32);
-	else
-		ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_COMPAT_16,
-				 ZYDIS_STACK_WIDTH_16);
-	/* As objdump prints it. */
-	ZydisFormatterInit(&w->formatter, ZYDIS_FORMATTER_STYLE_ATT);
-	ZydisFormatterSetProperty(&w->formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
-	ZydisFormatterSetProperty(&w->formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
-				  ZYDIS_PADDING_DISABLED);
-}
-
-/* ---- blocks ---- */
-
-/* The name of a VM, its VMCS, or "host". */
-static void enter_names(struct walk *w, const struct vmpt_space *s)
-{
-	const struct insn *d = w->cli->data;
-	const struct vmpt_guest_task *t;
-	const char *vm = NULL;
-	char comm[CLI_WHO];
-	s64 vcpu;
-
-	if (s->owner.kind == VMPT_OWNER_HOST)
-		vm = "host";
-	else if (s->owner.kind != VMPT_OWNER_VM ||
-		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
-		vm = NULL;
-	code_names_space_at(&d->code_names, vm, !s->no_cr3, s->cr3,
-			    w->tsc == VMPT_TIME_NONE ? ~0ULL : w->tsc, &w->names);
-	t = w->names.task;
-	*w->process = '\0';
-	if (!t)
-		return;
-	cli_safe_name(t->comm, comm);
-	snprintf(w->process, sizeof(w->process), "%u %s", t->tgid, comm);
-}
-
-static bool names_old(const struct walk *w)
-{
-	return w->tsc != VMPT_TIME_NONE && (w->tsc < w->names.from || w->tsc >= w->names.to);
-}
+/* ---- batches ---- */
 
 static int enter_space(struct walk *w, u32 space)
 {
 	struct insn *d = w->cli->data;
+	struct vmpt_space in;
 
-	if (w->row && w->space == space) {
-		/* Its page tables may be another process's by now. */
-		if (w->print && names_old(w))
-			enter_names(w, &w->in);
+	if (w->row && w->space == space)
 		return 0;
-	}
-	vmpt_flow_space(w->flow, space, &w->in, NULL);
+	vmpt_flow_space(w->flow, space, &in, NULL);
 	w->space = space;
-	w->wanted = insn_wanted(w->cli, &w->in);
-	insn_who(w->cli, &w->in.owner, w->who);
-	if (w->print && code_names_any(&d->code_names))
-		enter_names(w, &w->in);
-	set_mode(w, w->in.exec);
-	w->row = insn_row(d, &w->in);
+	w->wanted = traced_wanted(w->cli, &in);
+	w->row = insn_row(d, &in);
 	return w->row ? 0 : -VMPT_E_NOMEM;
-}
-
-/* The first @n instructions of a block. 0 or a negative error. */
-static int print_block(struct walk *w, u32 id, const struct vmpt_flow_block *block, u32 n)
-{
-	struct insn *d = w->cli->data;
-	u8 bytes[VMPT_PAGE + INSN_MAX]; /* a block is of one page */
-	int size = vmpt_flow_code(w->flow, id, bytes, sizeof(bytes)), at = 0;
-	u32 i;
-
-	for (i = 0; i < n && size >= 0 && (!d->head || d->listed < d->head); i++, d->listed++) {
-		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-		ZydisDecodedInstruction insn;
-
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&w->decoder, bytes + at,
-							 (ZyanUSize)(size - at), &insn, op))) {
-			print_instruction(w, block->ip + (u64)at, bytes + at, 0, NULL, NULL);
-			break;
-		}
-		print_instruction(w, block->ip + (u64)at, bytes + at, insn.length, &insn, op);
-		at += insn.length;
-	}
-	return size < 0 ? size : 0;
 }
 
 static void count_block(struct vmpt_flow_counts *c, const struct vmpt_flow_block *block, u32 n)
@@ -305,22 +199,26 @@ static int take_blocks(struct walk *w, const struct vmpt_flow_batch *b)
 {
 	struct insn *d = w->cli->data;
 	struct insn_stream *s = &d->stream[w->stream];
+	bool wanted = time_wanted(w);
 	size_t i;
 	int ret = 0;
 
-	for (i = 0; i < b->count && !ret; i++) {
+	for (i = 0; i < b->count && !ret && !is_full(w); i++) {
 		struct vmpt_flow_block block;
 		u32 n;
 
 		vmpt_flow_block(w->flow, b->blocks[i], &block);
 		n = i + 1 == b->count ? b->last : block.instructions;
-		ret = enter_space(w, block.space);
+		ret = let_go(w, true, block.space, block.ip);
+		if (!wanted)
+			break;
+		ret = ret ? ret : enter_space(w, block.space);
 		if (ret || !w->wanted)
 			continue;
 		count_block(&w->row->counts, &block, n);
 		count_block(&s->counts, &block, n);
-		if (w->print)
-			ret = print_block(w, b->blocks[i], &block, n);
+		if (w->rows)
+			ret = list_block(w, b->blocks[i], &block, n);
 	}
 	return ret;
 }
@@ -329,8 +227,18 @@ static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 {
 	const bool space = b->space < vmpt_flow_spaces(w->flow);
 	struct insn *d = w->cli->data;
+	struct insn_part p = {
+		.tsc = w->time.tsc,
+		.offset = b->offset,
+		.ip = b->ip,
+		.space = space ? b->space : NONE,
+		.gap = true,
+		.reason = b->reason,
+	};
 	int ret;
 
+	if (!time_wanted(w))
+		return 0;
 	if (space) {
 		ret = enter_space(w, b->space);
 		if (ret)
@@ -344,39 +252,57 @@ static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 		cli_filter(w->cli)->seen = true;
 	}
 	d->stream[w->stream].counts.gaps[b->reason]++;
-	insn_note_gap(d, w->flow, b, w->stream);
-	if (w->print) {
-		print_gap(w, b, space);
-		d->listed++;
+	traced_note_gap(&d->t, w->flow, b, w->stream);
+	return w->rows && !is_full(w) ? take_part(w, &p) : 0;
+}
+
+static int take_batch(struct walk *w, const struct vmpt_flow_batch *b)
+{
+	int ret = 0;
+
+	switch (b->kind) {
+	case VMPT_FLOW_BLOCKS:
+		return take_blocks(w, b);
+	case VMPT_FLOW_GAP:
+		/* Nothing ran since: the gap is where it went. */
+		ret = let_go(w, b->ip && b->reason != VMPT_FLOW_ENDLESS, b->space, b->ip);
+		return ret ? ret : take_gap(w, b);
+	case VMPT_FLOW_EVENT:
+		/* It came before the first instruction there. */
+		return let_go(w, true, b->space, b->ip);
+	case VMPT_FLOW_OFF:
+		return let_go(w, b->ip, b->space, b->ip);
+	default:
+		return let_go(w, false, 0, 0);
 	}
-	return 0;
 }
 
 int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 {
-	struct vmpt_options options = cli_stream_options(cli, i);
 	struct insn *d = cli->data;
-	struct walk w = {
-		.cli = cli, .flow = flow, .stream = i, .print = print, .tsc = VMPT_TIME_NONE
-	};
+	struct walk w = { .cli = cli, .flow = flow, .stream = i };
 	struct vmpt_flow_batch batch;
-	int ret = 0;
+	int ret = traced_time_open(cli, &d->t, i, &w.time);
 
-	options.progress = NULL;
-	options.threads = 1;
-	if (d->timed)
-		ret = vmpt_timed_open(&w.timed, d->clocks.clocks, i, &options);
+	if (print && !ret) {
+		w.rows = insn_rows_open(cli, i, flow);
+		ret = w.rows ? 0 : -VMPT_E_NOMEM;
+	}
 	if (print && !cli->json)
-		print_title(d);
+		insn_rows_title(cli);
 	while (!ret && (ret = vmpt_flow_next(flow, &batch)) > 0) {
 		w.offset = batch.offset;
-		ret = follow_time(&w, batch.offset);
-		if (ret || !time_wanted(&w))
-			continue;
-		ret = batch.kind == VMPT_FLOW_GAP ? take_gap(&w, &batch) : take_blocks(&w, &batch);
-		if (print && ((d->head && d->listed >= d->head) || cli_output_failed(cli)))
+		ret = traced_time_to(&w.time, batch.offset);
+		ret = ret ? ret : take_batch(&w, &batch);
+		if (print && (is_full(&w) || cli_output_failed(cli)))
 			break;
 	}
-	vmpt_timed_close(w.timed);
+	if (!ret)
+		ret = let_go(&w, false, 0, 0);
+	/* The place is after the end. */
+	if (!ret && d->around && !w.reached)
+		ret = print_before(&w);
+	insn_rows_close(w.rows);
+	traced_time_close(&w.time);
 	return ret;
 }

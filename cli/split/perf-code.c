@@ -153,7 +153,7 @@ int perf_code_add(struct cli *cli, struct perf_code *code, const struct code_giv
 		cli_error(cli, "%s: perf reads no raw bytes: give an ELF file", given->path);
 		return CLI_FAILED;
 	}
-	if (given->kind == CODE_RAW || given->kind == CODE_SYMBOLS)
+	if (given->kind == CODE_RAW || given->kind == CODE_SYMBOLS || given->kind == CODE_JIT)
 		return CLI_OK;
 	if (given->kind == CODE_KERNEL && has_kernel(code, given)) {
 		if (!given->option)

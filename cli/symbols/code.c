@@ -109,7 +109,7 @@ int elf_code_add(struct cli *cli, struct elf_code *code, const struct code_given
 	size_t i = code->count;
 	int ret;
 
-	if (given->only_names || given->kind == CODE_SYMBOLS)
+	if (given->only_names || given->kind == CODE_SYMBOLS || given->kind == CODE_JIT)
 		return CLI_OK;
 	ret = given->kind == CODE_RAW ? add_raw(cli, code, given) : add_elf(cli, code, given);
 	for (; i < code->count; i++)

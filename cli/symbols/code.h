@@ -28,10 +28,11 @@ void elf_code_free(struct elf_code *code);
 /* Up to @n bytes at @ip of VM @vm (NULL: not known) into @buf: how many there are. */
 size_t elf_code_read(const struct elf_code *code, const char *vm, u64 ip, u8 *buf, size_t n);
 
-/* ---- kdump-compressed dumps ---- */
+/* ---- modules ---- */
 
-/* What reads them, of dlopen(); NULL: this vmpt was built without it. */
-void *code_kdump_module(void);
+/* The file @name, in @folder of a build or installed, of dlopen(); NULL: vmpt was built without. */
+void *code_module(const char *folder, const char *name);
+/* Whether kdump-compressed dumps can be read. */
 bool code_has_kdump(void);
 
 /* ---- symbols ---- */

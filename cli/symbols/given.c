@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/symbols/file.h"
+#include "cli/symbols/names.h"
 #include "util/array.h"
 
 int code_take(struct cli *cli, void *to, const char *arg)
@@ -91,9 +92,8 @@ static int find_elf_kind(struct cli *cli, struct code_given *g)
 {
 	struct elf_file f;
 	int code = elf_file_open_named(cli, g, &f);
-	u64 text;
 
-	if (!code && (g->kind == CODE_IMAGE && !g->only_names && elf_file_text(&f, &text)))
+	if (!code && (g->kind == CODE_IMAGE && !g->only_names && elf_file_text(&f, &g->text)))
 		g->kind = CODE_KERNEL;
 	if (!code && !g->option && g->kind == CODE_IMAGE && f.header.e_type == ET_DYN &&
 	    !g->has_address)
@@ -124,6 +124,10 @@ static int find_kind(struct cli *cli, struct code_given *g, bool given)
 	g->kind = CODE_IMAGE;
 	if (!strncmp(head, ELFMAG, SELFMAG))
 		return find_elf_kind(cli, g);
+	if ((g->only_names || !g->option) && names_is_jit(g->path, head, (size_t)n)) {
+		g->kind = CODE_JIT;
+		return CLI_OK;
+	}
 	g->kind = is_symbol(head) || g->only_names ? CODE_SYMBOLS : CODE_RAW;
 	if (g->kind == CODE_RAW && !g->has_address)
 		return refuse(cli, g,

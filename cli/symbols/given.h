@@ -15,6 +15,7 @@ enum code_kind {
 	CODE_KERNEL,  /* an ELF file with the symbol _text; ADDR: where that is */
 	CODE_IMAGE,   /* another; ADDR: where its first page is */
 	CODE_SYMBOLS, /* a list like /proc/kallsyms or System.map; ADDR is added */
+	CODE_JIT,     /* a map of perf's, or a jitdump: names of code made at run time */
 	CODE_RAW,     /* bytes at ADDR */
 	CODE_SOURCE,  /* vmpt-image.h finds out */
 };
@@ -28,6 +29,8 @@ struct code_given {
 	bool has_address;
 	bool only_names; /* --symbols */
 	enum code_kind kind;
+	u64 text;      /* of a KERNEL: where its _text is; 0: not known */
+	bool not_host; /* of a KERNEL: the host's is another */
 };
 
 struct code_files {

@@ -29,7 +29,7 @@ static int open_kdump(struct vmpt_image **image, const char *path,
 {
 	struct vmpt_image_source source;
 	vmpt_kdump_open_fn *open_dump;
-	void *module = code_kdump_module();
+	void *module = code_module("decoder", VMPT_KDUMP_MODULE);
 	int ret;
 
 	*diag = (struct vmpt_diag){ 0 };

@@ -143,6 +143,11 @@ int elf_symbols_add(struct cli *cli, struct elf_symbols *symbols, const struct c
 	int ret = CLI_OK;
 	FILE *file = NULL;
 
+	/* Those have times and processes: jit.c. */
+	if (given->kind == CODE_JIT) {
+		symbols->files++;
+		return CLI_OK;
+	}
 	if (given->kind != CODE_RAW)
 		file = fopen(given->path, "re");
 	if (!file && given->kind != CODE_RAW) {

@@ -8,9 +8,6 @@
 /* Frames that a search looks at. */
 #define SEARCH 1024u
 
-/* The longest instruction: a VMM that emulates one goes on after it. */
-#define INSN_MAX 15u
-
 static bool is_entry(const struct frame *f)
 {
 	return f->kind == VMPT_CALL_SYSTEM || f->kind == VMPT_CALL_INTERRUPT;
@@ -284,31 +281,22 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 	settle(e, f, c->stack, to);
 }
 
-/* An event at the instruction at @from: an interrupt, or a VM exit, after which it may be repeated
- * or was emulated. */
-static void event(struct vmpt_calls *e, struct feed *f, struct context *c, const struct code *to,
-		  bool away)
+/* An event at the instruction at c->from. */
+static void event(struct vmpt_calls *e, struct feed *f, struct context *c, const struct code *to)
 {
 	const struct frame *top = vmpt_calls_top(c->stack);
-	const u64 after = to->ip - c->from + INSN_MAX;
 
-	if (to->ip == c->from)
-		return;
-	if (away && (after <= 2 * INSN_MAX || (top && to->function == top->function &&
-					       to->function && to->ip != to->function)))
-		return;
-	vmpt_calls_push(e, f, c->stack, VMPT_CALL_INTERRUPT, to, c->from, false);
+	if (is_handler(to, c->from, top ? top->function : 0))
+		vmpt_calls_push(e, f, c->stack, VMPT_CALL_INTERRUPT, to, c->from, false);
 }
 
 void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 		       const struct code *to)
 {
 	const u8 how = c->how;
-	const bool away = c->away;
 	struct stack *s = c->stack;
 
 	c->how = HOW_NEXT;
-	c->away = false;
 	switch (how) {
 	case HOW_START:
 		start(e, f, s, to);
@@ -332,7 +320,7 @@ void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 		exited(e, f, c, to);
 		break;
 	case HOW_EVENT:
-		event(e, f, c, to, away);
+		event(e, f, c, to);
 		break;
 	case HOW_VMX:
 		settle(e, f, s, to);

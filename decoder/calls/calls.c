@@ -143,8 +143,6 @@ static struct context *enter_space(struct vmpt_calls *e, struct feed *f, u32 spa
 
 	if (c && vmpt_owner_same(&c->owner, &e->space[space].owner))
 		return c;
-	if (c)
-		c->away = true;
 	c = f->context = context_of(e, f, space);
 	if (c && !c->stack)
 		c->stack = vmpt_calls_stack_new(e, c, space);

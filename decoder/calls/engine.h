@@ -126,9 +126,8 @@ struct context {
 	u32 stream; /* of the host's; NONE */
 	u32 vm;
 	struct stack *stack;
-	u8 how;	   /* enum how */
-	bool away; /* something else ran since */
-	u64 from;  /* CALL, ENTRY: the address after it; EVENT, VMX: of the instruction */
+	u8 how;	  /* enum how */
+	u64 from; /* CALL, ENTRY: the address after it; EVENT, VMX: of the instruction */
 };
 
 /* ---- all ---- */
@@ -194,6 +193,22 @@ static inline struct code code_of(const struct vmpt_calls *e, const struct feed 
 static inline bool is_kernel(const struct vmpt_space *s, u64 ip)
 {
 	return s->exec == 64 ? ip >> 63 : false;
+}
+
+/*
+ * Whether @to handles an event at the instruction at @from of @function. A VM exit is an event,
+ * too: then the instruction is repeated, or was emulated, and the VM goes on after it or elsewhere
+ * in the function.
+ */
+static inline bool is_handler(const struct code *to, u64 from, u64 function)
+{
+	const u64 insn_max = 15, after = to->ip - from + insn_max;
+
+	if (to->ip == from)
+		return false;
+	if (to->function && to->ip == to->function)
+		return true;
+	return after > 2 * insn_max && !(to->function && to->function == function);
 }
 
 /* ---- feed.c ---- */

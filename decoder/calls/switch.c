@@ -95,8 +95,8 @@ struct look {
 	} frame[LOOK_DEPTH];
 	u32 depth;
 	u8 how;
-	u64 from;
-	bool exited; /* to a program */
+	u64 from, function; /* of the block before */
+	bool exited;	    /* to a program */
 	bool done;
 };
 
@@ -225,7 +225,7 @@ static void look_back(struct look *l, const struct code *to, bool entry)
 }
 
 /* The flow comes to @to, as l->how says. */
-static void look_at(struct look *l, const struct code *to, bool away)
+static void look_at(struct look *l, const struct code *to)
 {
 	const u8 how = l->how;
 
@@ -238,7 +238,7 @@ static void look_at(struct look *l, const struct code *to, bool away)
 		look_push(l, l->from, false);
 	else if (how == HOW_ENTRY && to->ip != l->from)
 		look_push(l, l->from, true);
-	else if (how == HOW_EVENT && to->ip != l->from && !away)
+	else if (how == HOW_EVENT && is_handler(to, l->from, l->function))
 		look_push(l, l->from, true);
 	else if (how == HOW_RET)
 		look_back(l, to, false);
@@ -253,7 +253,7 @@ static bool ours(const struct look *l, const struct context *c, u32 space)
 
 /* Blocks of part @p from number @from on. */
 static void look_part(struct look *l, struct feed *f, const struct context *c, size_t part,
-		      u32 from, bool *away)
+		      u32 from)
 {
 	const struct part p = f->part[part];
 	struct code to;
@@ -270,10 +270,9 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 			return;
 		vmpt_calls_code_at(l->e, space, p.ip, &to);
 		if (l->how)
-			look_at(l, &to, *away);
+			look_at(l, &to);
 		l->how = HOW_EVENT;
 		l->from = p.ip;
-		*away = false;
 		return;
 	}
 	if (p.kind != VMPT_FLOW_BLOCKS || vmpt_calls_blocks(l->e, f))
@@ -284,13 +283,11 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		if (!f->block[id].zone && vmpt_calls_new_block(l->e, f, id))
 			return;
 		to = code_of(l->e, f, id);
-		if (!ours(l, c, to.space)) {
-			*away = true;
+		if (!ours(l, c, to.space))
 			continue;
-		}
 		if (l->how)
-			look_at(l, &to, *away);
-		*away = false;
+			look_at(l, &to);
+		l->function = to.function;
 		if (i + 1 < p.count || p.last == f->block[id].insns) {
 			l->how = f->block[id].how;
 			l->from = f->place[id].next;
@@ -301,14 +298,13 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 static int look_ahead(struct look *l, struct feed *f, const struct context *c, u32 at)
 {
 	size_t n = 0, blocks = 0;
-	bool away = false;
 	int ret = 1;
 
 	while (!l->done && !l->e->error && l->count && blocks < LOOK_BLOCKS) {
 		ret = vmpt_calls_feed_ahead(f, n);
 		if (ret <= 0)
 			break;
-		look_part(l, f, c, f->part_at + n, n ? 0 : at, &away);
+		look_part(l, f, c, f->part_at + n, n ? 0 : at);
 		blocks += f->part[f->part_at + n].count + 1;
 		n++;
 	}

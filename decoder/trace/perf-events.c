@@ -494,6 +494,21 @@ int vmpt_perf_kernel_record(struct perf_reader *r, const u8 *rec, u32 size)
 	return r->record(r->opaque, &record);
 }
 
+int vmpt_perf_build_ids(struct perf_reader *r, const u8 *data, u64 size)
+{
+	struct vmpt_perf_record record = { .build_id = true };
+	int ret = 0;
+
+	for (; !ret && size >= PERF_RECORD_HEADER; data += record.size, size -= record.size) {
+		record.rec = data;
+		record.size = vmpt_load16(data + 6);
+		if (record.size < PERF_RECORD_HEADER || record.size > size)
+			break;
+		ret = r->record(r->opaque, &record);
+	}
+	return ret;
+}
+
 int vmpt_perf_read_kernel(const u8 *file, u64 size,
 			  int (*record)(void *opaque, const struct vmpt_perf_record *record),
 			  void *opaque, struct vmpt_trace_info *info, struct vmpt_diag *diag)

@@ -254,6 +254,8 @@ int vmpt_perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 of
 		return take_auxtrace_info(r, rec, size, offset);
 	case PERF_USER_ID_INDEX:
 		return r->events ? vmpt_perf_events_id_index(r, rec, size) : 0;
+	case PERF_USER_BUILD_ID:
+		return r->record ? vmpt_perf_build_ids(r, rec, size) : 0;
 	case PERF_USER_TIME_CONV:
 		return take_time_conv(r, rec, size, offset);
 	case PERF_USER_HEADER_FEATURE:

@@ -150,6 +150,8 @@ int vmpt_perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 si
 				      "is not supported");
 	if (id == PERF_FEATURE_TRACING_DATA && r->events)
 		vmpt_perf_events_formats(r, data, size);
+	if (id == PERF_FEATURE_BUILD_ID && r->record)
+		return vmpt_perf_build_ids(r, data, size);
 	if (id == PERF_FEATURE_AUXTRACE && size >= 8 && !r->info->pipe) {
 		/* u64 count, then the places */
 		r->index = data + 8;

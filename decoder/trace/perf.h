@@ -16,6 +16,7 @@
 enum {
 	PERF_USER_HEADER_ATTR = 64,
 	PERF_USER_TRACING_DATA = 66,
+	PERF_USER_BUILD_ID = 67,
 	PERF_USER_ID_INDEX = 69,
 	PERF_USER_AUXTRACE_INFO = 70,
 	PERF_USER_AUXTRACE = 71,
@@ -28,6 +29,7 @@ enum {
 /* Features: bits of the file header, ids of HEADER_FEATURE records. */
 enum {
 	PERF_FEATURE_TRACING_DATA = 1,
+	PERF_FEATURE_BUILD_ID = 2,
 	PERF_FEATURE_AUXTRACE = 18,
 	PERF_FEATURE_DIR_FORMAT = 24,
 	PERF_FEATURE_COMPRESSED = 27,
@@ -148,6 +150,8 @@ int vmpt_perf_read_file(struct perf_reader *r);
 int vmpt_perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
 /* Give a record of the kernel's to perf_reader.record. */
 int vmpt_perf_kernel_record(struct perf_reader *r, const u8 *rec, u32 size);
+/* The same with perf's records of build ids, of which @data, the feature BUILD_ID, has a list. */
+int vmpt_perf_build_ids(struct perf_reader *r, const u8 *data, u64 size);
 /* A record of the kernel's. 0 or an error; malformed parts are left out. */
 int vmpt_perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
 /* ID_INDEX: the CPUs of the intel_pt event. 0 or an error; malformed parts are left out. */

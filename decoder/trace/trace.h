@@ -85,6 +85,9 @@ struct vmpt_perf_record {
 	const u8 *rec;
 	u32 size; /* without its sample_id */
 	u64 time; /* of the sample_id, in ns of perf's clock; 0: it has none */
+	/* Not the kernel's: a build id: header, s32 pid, u8 id[20], size, 3 bytes, the file's name
+	 */
+	bool build_id;
 };
 
 /*

@@ -71,6 +71,7 @@ image()
 	check "${dir##*/}: taken" [ $rc = 0 ]
 	"$vmpt" guest --symbols "$dir/image" 2>"$dir/errors" | sort >"$dir/symbols"
 	check "${dir##*/}: kallsyms" cmp "$dir/symbols" <(sort "$dir/kallsyms")
+	check "${dir##*/}: eBPF" grep -q ' t bpf_prog_[0-9a-f]*_vmpt_filter	\[bpf\]$' "$dir/symbols"
 	check "${dir##*/}: nothing is missing" [ ! -s "$dir/errors" ]
 	check "${dir##*/}: many" [ "$(wc -l <"$dir/symbols")" -gt 50000 ]
 	"$vmpt" guest "$dir/image" >"$dir/text"
@@ -90,7 +91,7 @@ image()
 	for file in '/tmp/deleted (deleted)' '/tmp/mnt/a b' '/bin/threads' '[heap]' '[vdso]'; do
 		check "${dir##*/}: maps: $file" grep -qF " $file" "$dir/maps.seen"
 	done
-	"$vmpt" guest --modules "$dir/image" | sed '1,/^MODULE/d' |
+	"$vmpt" guest --modules "$dir/image" | sed '1,/^MODULE/d; /^bpf /d' |
 		awk '{ gsub(",", ""); print $1, $3, "0x" $2 }' | sort >"$dir/modules.seen"
 	check "${dir##*/}: modules" cmp "$dir/modules.seen" <(awk '{ print $1, $2, $6 }' "$dir/modules" | sort)
 	# Programs are found by their build ids, also those whose headers no process has mapped.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The module that reads kdump-compressed dumps: a part of vmpt if it was built with libkdumpfile.
+/*
+ * Modules, which are parts of vmpt if their libraries were there when it was built: what reads
+ * kdump-compressed dumps, and what reads source lines.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,9 +11,9 @@
 #include "cli/symbols/symbols.h"
 #include "decoder/kdump/kdump.h"
 
-void *code_kdump_module(void)
+void *code_module(const char *folder, const char *name)
 {
-	char self[4096], path[sizeof(self) + sizeof("/../decoder/" VMPT_KDUMP_MODULE)];
+	char self[4096], path[sizeof(self) + 128];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	void *module = NULL;
 
@@ -19,15 +21,18 @@ void *code_kdump_module(void)
 	if (n > 0) {
 		self[n] = '\0';
 		*strrchr(self, '/') = '\0';
-		snprintf(path, sizeof(path), "%s/../decoder/" VMPT_KDUMP_MODULE, self);
+		snprintf(path, sizeof(path), "%s/../%s/%s", self, folder, name);
 		module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	}
-	return module ? module : dlopen(VMPT_MODULES "/" VMPT_KDUMP_MODULE, RTLD_NOW | RTLD_LOCAL);
+	if (module)
+		return module;
+	snprintf(path, sizeof(path), VMPT_MODULES "/%s", name);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 bool code_has_kdump(void)
 {
-	void *module = code_kdump_module();
+	void *module = code_module("decoder", VMPT_KDUMP_MODULE);
 
 	if (module)
 		dlclose(module);
