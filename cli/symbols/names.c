@@ -35,8 +35,9 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 	if (!code) {
 		elf_symbols_sort(&n->symbols);
 		names_programs_sort(n);
+		code = code_tasks_open(cli, &n->tasks);
 	}
-	return code ? code : code_tasks_open(cli, &n->tasks);
+	return code;
 }
 
 void code_names_close(struct code_names *n)
@@ -53,14 +54,14 @@ void code_names_close(struct code_names *n)
 	names_demangler_free(n);
 	names_debuginfod_close(n);
 	names_vdso_free(n);
-	code_files_close(&n->files);
 	code_tasks_close(n->tasks);
+	code_files_close(&n->files);
 	memset(n, 0, sizeof(*n));
 }
 
 bool code_names_any(const struct code_names *n)
 {
-	return n->guests || n->symbols.count || n->jits || n->match || n->tasks ||
+	return n->guests || n->symbols.count || n->jits || n->tasks || n->match ||
 	       n->host_kernel.processes || n->host_kernel.symbols;
 }
 
@@ -137,33 +138,26 @@ int code_names_add_image(struct cli *cli, struct code_names *n, const struct cod
 	return check_kernels(cli, n, g);
 }
 
-void code_names_space_at(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3, u64 tsc,
-			 struct names_space *space)
+/* Of the recording at the time of @space, else of the image. */
+static void find_process(struct names_space *space)
 {
-	struct code_tasks_found found;
-	size_t i;
+	struct code_tasks_found found = { .to = ~0ULL };
 	bool cut;
 
-	*space = (struct names_space){
-		.vm = vm, .tasks = n->tasks, .tsc = VMPT_TIME_NONE, .to = ~0ULL
-	};
-	if (n->host && vm && !strcmp(vm, "host")) {
-		names_host_space(n, has_cr3, cr3, space);
-		return;
-	}
-	for (i = 0; i < n->guests && !space->guest; i++)
-		if (code_is_for(n->guest[i].given, vm))
-			space->guest = &n->guest[i];
-	if (has_cr3 && code_tasks_find(n->tasks, vm, cr3, tsc, &found)) {
+	space->map = NULL;
+	space->maps = 0;
+	space->task = NULL;
+	if (space->has_cr3 &&
+	    code_tasks_find(space->tasks, space->vm, space->cr3, space->tsc, &found)) {
 		space->task = found.task;
 		space->map = found.map;
 		space->maps = found.maps;
-		space->from = found.from;
-		space->to = found.to;
 	}
-	if (!space->guest || !has_cr3 || space->task)
+	space->from = found.from;
+	space->to = found.to;
+	if (!space->guest || !space->has_cr3 || space->task)
 		return;
-	space->task = vmpt_guest_task_at(space->guest->guest, cr3);
+	space->task = vmpt_guest_task_at(space->guest->guest, space->cr3);
 	if (space->task &&
 	    vmpt_guest_maps(space->guest->guest, space->task, &space->map, &space->maps, &cut))
 		space->maps = 0;
@@ -172,7 +166,31 @@ void code_names_space_at(const struct code_names *n, const char *vm, bool has_cr
 void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3,
 		      struct names_space *space)
 {
-	code_names_space_at(n, vm, has_cr3, cr3, ~0ULL, space);
+	size_t i;
+
+	*space = (struct names_space){ .vm = vm, .tsc = VMPT_TIME_NONE };
+	if (n->host && vm && !strcmp(vm, "host")) {
+		names_host_space(n, has_cr3, cr3, space);
+		return;
+	}
+	for (i = 0; i < n->guests && !space->guest; i++)
+		if (code_is_for(n->guest[i].given, vm))
+			space->guest = &n->guest[i];
+	space->tasks = n->tasks;
+	space->has_cr3 = has_cr3;
+	space->cr3 = cr3;
+	find_process(space);
+}
+
+bool names_tasks_at(struct names_space *space, u64 tsc)
+{
+	const struct vmpt_guest_task *was = space->task;
+
+	space->tsc = tsc;
+	if (!space->tasks || (tsc >= space->from && tsc < space->to))
+		return false;
+	find_process(space);
+	return space->task != was;
 }
 
 /* ---- names ---- */
@@ -293,9 +311,11 @@ static bool find(struct cli *cli, const struct code_names *n, const struct names
 	}
 	if (space->host)
 		return names_host_find(n, space, ip, found);
-	if (find_kernel(space, ip, found))
+	if (space->guest)
+		return find_kernel(space, ip, found);
+	if (space->tasks && find_kernel(space, ip, found))
 		return true;
-	return !space->guest && find_code(cli, n, space, ip, found);
+	return find_code(cli, n, space, ip, found);
 }
 
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,

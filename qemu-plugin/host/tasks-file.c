@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "arch/json-text.h"
-#include "qemu-plugin/flow/file.h"
+#include "qemu-plugin/flow/flow.h"
 #include "util/array.h"
 
 /* How the files begin. The second is a line for readers of kallsyms, too: the bytes "vmptsyms". */

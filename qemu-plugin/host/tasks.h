@@ -7,7 +7,7 @@
 #ifndef VMPT_QEMU_PLUGIN_HOST_TASKS_H
 #define VMPT_QEMU_PLUGIN_HOST_TASKS_H
 
-#include "qemu-plugin/flow/vcpu.h"
+#include "qemu-plugin/flow/flow.h"
 #include "qemu-plugin/host/tasks-file.h"
 
 struct tasks;
