@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Whose code an address is: the function, and the process. Names are, in this order, of the files
- * that were given (--symbols), of the kernel in the VM's memory image, and of programs with the
- * build ids that processes in it have mapped, from the folders that were given.
+ * Whose code an address is: the function, the source line, and the process. Names are, in this
+ * order, of the files that were given (--symbols), of the kernel in the VM's memory image or of the
+ * host as perf recorded it, of programs with the build ids that processes have mapped, of code made
+ * at run time, and of files that have the same code.
  */
 #ifndef VMPT_CLI_SYMBOLS_NAMES_H
 #define VMPT_CLI_SYMBOLS_NAMES_H
