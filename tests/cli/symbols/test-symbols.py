@@ -9,6 +9,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -269,6 +270,21 @@ def test_host():
 	rows = insn("--code=fn", "--symbols=folder", *["--lines"] * LINES, "perf.data")
 	expect(["fn:first", "fn:second", "fn2:first", "fn2:zweite", "fn:second"], named(rows))
 	assert all("line" in r for r in rows) or not LINES
+
+
+def test_host_real():
+	"""A recording of one process, without PIPs: what perf says of it."""
+	data = os.path.join(os.environ.get("VMPT_DATA", "/none"), "host-loopy.perf.data")
+	if not os.path.exists(data) or not shutil.which("perf"):
+		return
+	said = run("perf", "script", "-D", "-i", data).stdout
+	pid, path = re.search(r"MMAP2 (\d+)/\d+: \[0x400000\(.*r-xp (\S+)", said).groups()
+	comm = re.search(r"COMM exec: (\S+):" + pid, said).group(1)
+	with open("code", "wb") as out:
+		out.write(b"\x90" * 0x1000)
+	rows = [r for r in insn("--code=host:code@0x400000", data) if int(r["ip"], 16) >> 12 == 0x400]
+	assert len(rows) > 100
+	expect({(int(pid), comm, path)}, {(r["tgid"], r["comm"], r["module"]) for r in rows})
 
 
 def test_host_kernel():
