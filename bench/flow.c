@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt-bench-flow: the flow decoder beside libipt's block decoder, on real traces with their code.
- * Both run in turn in each round; times are CPU time of one thread, medians of the rounds. With two
+ * Both run in turn in each round; times are CPU time of one thread, medians of the rounds. Beside
+ * them the command vmpt coverage as a whole: from its start to the file that it wrote. With two
  * threads time is that of the clock on the wall, beside one thread's: the machine must be idle.
  */
 #include <getopt.h>
@@ -10,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "decoder/vmpt-flow.h"
 
@@ -33,6 +37,7 @@ static const char help[] =
 	"Measure the flow decoder beside libipt's block decoder on real traces with their code.\n"
 	"\n"
 	"  --rounds N   rounds, of which the median counts, 1 to 100 (default 7)\n"
+	"  --vmpt FILE  the command vmpt (default: that of the build folder)\n"
 	"  --data DIR   traces, .addr and .dump (default: ../shared/data/real)\n"
 	"  --help       this text\n"
 	"\n"
@@ -199,6 +204,98 @@ static struct result run_libipt(const struct input *in)
 	return r;
 }
 
+/* ---- vmpt coverage ---- */
+
+static const char *vmpt = VMPT_DEFAULT;
+
+/* Seconds of CPU time of all that ended. */
+static double children(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+/* Of @trace, in the folder @dir, with @option: its CPU time. */
+static double run_coverage(const struct input *in, const char *dir, const char *trace,
+			   const char *option)
+{
+	char code[600], file[64], drcov[80];
+	double before = children();
+	int status;
+	pid_t pid;
+
+	snprintf(code, sizeof(code), "--code=%.*saddr", (int)strlen(in->dump) - 4, in->dump);
+	snprintf(file, sizeof(file), "%s/%s", dir, trace);
+	snprintf(drcov, sizeof(drcov), "--drcov=%s/drcov", dir);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(127);
+		execl(vmpt, "vmpt", "coverage", "-q", "-j1", option, drcov, code, file,
+		      (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
+		fail("vmpt coverage failed");
+	return children() - before;
+}
+
+static void write_trace(const char *dir, const char *name, const struct vmpt_stream *stream)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	if (!f || fwrite(stream->data, 1, stream->size, f) != stream->size || fclose(f))
+		fail("cannot write a trace to /tmp");
+}
+
+static double median(double *list, int n);
+
+/* The sum of blocks costs nothing extra; edges are walked. */
+static void measure_coverage(const struct input *in, int rounds)
+{
+	static const char *const names[] = { "vmpt coverage --drcov", "the same with --edges" };
+	static const char *const option[] = { "--blocks", "--edges" };
+	static double cold[2][ROUNDS_MAX], warm[2][ROUNDS_MAX], ipt[ROUNDS_MAX];
+	double mb = (double)in->once->size * 1e-6, base, c, w;
+	char dir[] = "/tmp/vmpt-bench-XXXXXX", path[64];
+	static const char *const files[] = { "once", "many", "drcov" };
+	int k, i;
+
+	if (access(vmpt, X_OK) || !mkdtemp(dir)) {
+		printf("  %-24s not measured: no %s\n", names[0], vmpt);
+		return;
+	}
+	write_trace(dir, "once", in->once);
+	write_trace(dir, "many", &in->many);
+	for (k = 0; k < rounds; k++) {
+		ipt[k] = run_libipt(in).seconds;
+		for (i = 0; i < 2; i++) {
+			cold[i][k] = run_coverage(in, dir, "once", option[i]);
+			warm[i][k] = (run_coverage(in, dir, "many", option[i]) - cold[i][k]) /
+				     (WARM - 1);
+		}
+	}
+	base = median(ipt, rounds);
+	for (i = 0; i < 2; i++) {
+		c = median(cold[i], rounds);
+		w = median(warm[i], rounds);
+		printf("  %-24s %10.0f %6.1f %12.0f %6.1f\n", names[i], mb / c, base / c, mb / w,
+		       base / w);
+	}
+	for (i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
 /* ---- rows ---- */
 
 static const struct row {
@@ -320,6 +417,7 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = { { "rounds", required_argument, NULL, 'r' },
 						 { "data", required_argument, NULL, 'd' },
+						 { "vmpt", required_argument, NULL, 'v' },
 						 { "help", no_argument, NULL, 'h' },
 						 { 0 } };
 	static const char *const names[] = { "guest-two-vmcs", "guest-mruby" };
@@ -338,6 +436,9 @@ int main(int argc, char **argv)
 		case 'd':
 			dir = optarg;
 			break;
+		case 'v':
+			vmpt = optarg;
+			break;
 		case 'h':
 			fputs(help, stdout);
 			return 0;
@@ -354,6 +455,7 @@ int main(int argc, char **argv)
 			continue;
 		}
 		measure(&in, rounds);
+		measure_coverage(&in, rounds);
 		measure_threads(&in, rounds);
 		close_input(&in);
 	}

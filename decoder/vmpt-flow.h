@@ -52,6 +52,7 @@ struct vmpt_flow_options {
 	bool blocks;	   /* return blocks */
 	bool by_packet;	   /* with .blocks: a batch has one packet's blocks; slow */
 	bool hash;	   /* make the ordered hash */
+	bool left;	   /* count where blocks were left: vmpt_flow_left() */
 	bool no_tnt; /* IA32_RTIT_CTL.DisTNT was 1 (33.3.9): no TNT packets; the flow is known from
 			each TIP up to the first conditional branch */
 	bool events; /* return VMPT_FLOW_EVENT: costs next to nothing */
@@ -164,10 +165,11 @@ struct vmpt_flow_batch {
 struct vmpt_flow;
 
 /* The version of this interface, for vmpt_flow_open_abi(). */
-#define VMPT_FLOW_ABI                                                            \
-	VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_flow_options, struct vmpt_flow_block, \
-			       struct vmpt_flow_batch, struct vmpt_flow_counts), \
-		     struct vmpt_space)
+#define VMPT_FLOW_ABI                                                                         \
+	VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI4(struct vmpt_flow_options, struct vmpt_flow_block, \
+					    struct vmpt_flow_batch, struct vmpt_flow_counts), \
+				  struct vmpt_space),                                         \
+		     struct vmpt_flow_left)
 
 /*
  * Open the flow of @stream, which is PT's: -VMPT_E_UNSUPPORTED for RTIT. @code may be NULL: nothing
@@ -225,6 +227,19 @@ void vmpt_flow_space(struct vmpt_flow *flow, u32 i, struct vmpt_space *space,
 u32 vmpt_flow_blocks(const struct vmpt_flow *flow);
 /* How often block @id ran: completely, and how many instructions of it more. */
 void vmpt_flow_executed(struct vmpt_flow *flow, u32 id, u64 *whole, u64 *instructions);
+
+/*
+ * With .left: where blocks were left after some of their instructions, but not all: by an event,
+ * at a PSB+ or a loss. The sum of .instructions * .count of a block is what vmpt_flow_executed()
+ * says of it. Number @i, each block and number of instructions once, in no order; false: there is
+ * none.
+ */
+struct vmpt_flow_left {
+	u64 count; /* how often; 0: never, after all */
+	u32 block;
+	u32 instructions; /* that ran: 1 and more */
+};
+bool vmpt_flow_left(struct vmpt_flow *flow, u32 i, struct vmpt_flow_left *left);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

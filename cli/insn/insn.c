@@ -7,16 +7,10 @@
 #include "cli/insn/insn.h"
 
 static const struct cli_option options[] = {
-	{ "code", 0, CLI_FILE, "[VM:]SOURCE[@ADDR]",
-	  "the code: x.addr and x.dump, a set of pages; an ELF file or dump, with ADDR moved to "
-	  "there; raw memory (x.ranges: with holes), or with ADDR raw bytes; VM: of this one only, by name or VMCS, or "
-	  "host; default: the images of a recording",
-	  CLI_AT(struct insn, source), .take = code_take },
-	CODE_SYMBOLS_OPTION(struct insn, symbols),
-	CODE_LINES_OPTION(struct insn, lines),
-	CODE_DEBUGINFOD_OPTION(struct insn, code_names.ask),
-	CODE_MANGLED_OPTION(struct insn, code_names.mangled),
-	CODE_PAGING(struct insn, paging),
+	TRACED_OPTIONS(struct insn, t.o),
+	CODE_LINES_OPTION(struct insn, t.o.lines),
+	CODE_DEBUGINFOD_OPTION(struct insn, t.names.ask),
+	CODE_MANGLED_OPTION(struct insn, t.names.mangled),
 	{ "count", 0, CLI_FLAG, NULL, "count per VM and address space, and do not list",
 	  CLI_AT(struct insn, count) },
 	{ "hash", 0, CLI_FLAG, NULL,
@@ -49,24 +43,8 @@ static int count_stream(struct cli *cli, size_t i, struct vmpt_flow *flow)
 
 	while ((ret = vmpt_flow_next(flow, &batch)) > 0)
 		if (batch.kind == VMPT_FLOW_GAP)
-			insn_note_gap(cli->data, flow, &batch, i);
+			traced_note_gap(&((struct insn *)cli->data)->t, flow, &batch, i);
 	return ret < 0 ? ret : insn_count(cli, flow, i);
-}
-
-/* Losses: the splitter knows how many bytes and why. */
-static int count_losses(struct cli *cli, size_t i)
-{
-	const struct vmpt_options o = cli_stream_options(cli, i);
-	struct vmpt_splitter *splitter;
-	struct vmpt_slice slice;
-	int ret = vmpt_splitter_open(&splitter, cli->stream[i], &o);
-
-	if (ret)
-		return ret;
-	while ((ret = vmpt_split_next(splitter, &slice)) > 0)
-		cli_lose_slice(cli, cli->stream[i], &slice);
-	vmpt_splitter_close(splitter);
-	return ret;
 }
 
 static int run_stream(struct cli *cli, size_t i)
@@ -92,7 +70,7 @@ static int run_stream(struct cli *cli, size_t i)
 	/* Little is wanted: nothing is decoded ahead. */
 	if (d->head)
 		trace.threads = 1;
-	ret = vmpt_flow_open(&flow, cli->stream[i], d->code.code, &options);
+	ret = vmpt_flow_open(&flow, cli->stream[i], d->t.code, &options);
 	if (ret)
 		return ret;
 	if (d->list && !cli->json && cli->streams > 1)
@@ -101,12 +79,12 @@ static int run_stream(struct cli *cli, size_t i)
 		ret = insn_walk(cli, i, flow, d->list);
 	else
 		ret = count_stream(cli, i, flow);
-	insn_code_note(d, flow);
+	traced_note(&d->t, flow);
 	vmpt_flow_close(flow);
 	if (!ret && s->counts.gaps[VMPT_FLOW_LOSS])
-		ret = count_losses(cli, i);
+		ret = traced_losses(cli, i);
 	d->total.hash = insn_hash_append(d->total.hash, s->hash, s->counts.instructions);
-	insn_add_counts(&d->total.counts, &s->counts);
+	traced_add_counts(&d->total.counts, &s->counts);
 	return ret;
 }
 
@@ -143,8 +121,8 @@ static int follow(struct cli *cli)
 		return CLI_FAILED;
 	}
 	/* A part of the trace does not say whether images fit. */
-	if (!d->code.count || (!d->around && (!d->head || d->listed < d->head)))
-		insn_code_warn(cli);
+	if (!d->t.images || (!d->around && (!d->head || d->listed < d->head)))
+		traced_warn(cli, &d->t, &d->total.counts);
 	if (d->list && cli->json)
 		end_list(cli);
 	else if (cli->json)
@@ -159,10 +137,6 @@ static int check(struct cli *cli)
 {
 	const struct insn *d = cli->data;
 
-	if (cli_is_rtit(cli)) {
-		cli_error(cli, "%s: the flow of RTIT is not followed", cli->file[0]);
-		return CLI_FAILED;
-	}
 	if (d->hash && cli_filter_any(cli))
 		return cli_usage(cli, "--hash is of all instructions: filter by --cpu only");
 	if (!d->list && (d->head || d->around || insn_only_branches(d)))
@@ -173,7 +147,7 @@ static int check(struct cli *cli)
 					     : "branches");
 	if (d->branches && d->calls)
 		return cli_usage(cli, "--branches has the calls of --calls: give one of them");
-	return cli_filter_check(cli, 0, NULL);
+	return CLI_OK;
 }
 
 /* The place of --around. */
@@ -191,9 +165,9 @@ static int take_around(struct cli *cli)
 		return !errno && !*end ? CLI_OK
 				       : cli_usage(cli, "--around: '%s' is no offset", d->around);
 	}
-	if (vmpt_clocks_base(d->clocks.clocks) == VMPT_BASE_NONE)
+	if (vmpt_clocks_base(d->t.clocks.clocks) == VMPT_BASE_NONE)
 		return cli_usage(cli, "--around: %s has no times", cli->file[0]);
-	if (!cli_when_parse(&d->when, d->around, &d->place, why))
+	if (!cli_when_parse(&d->t.when, d->around, &d->place, why))
 		return CLI_OK;
 	return cli_usage(cli, "--around: '%s': %s", d->around, why);
 }
@@ -207,27 +181,15 @@ static int run(struct cli *cli)
 	ret = check(cli);
 	if (ret)
 		return ret;
-	ret = cli_clocks_open(cli, &d->clocks);
-	if (!ret)
-		ret = cli_when_open(cli, &d->clocks, cli_when_clock(cli), &d->when);
-	if (!ret)
-		ret = cli_filter_open(cli, &d->clocks, &d->when);
+	d->t.little = d->head;
+	ret = traced_open(cli, &d->t);
 	if (!ret)
 		ret = take_around(cli);
-	if (!ret)
-		ret = cli_vm_names_open(cli, &d->clocks, &d->names);
-	if (!ret)
-		ret = insn_code_open(cli);
 	if (!ret && d->list)
-		ret = insn_code_names(cli);
-	d->timed = !ret && vmpt_clocks_base(d->clocks.clocks) != VMPT_BASE_NONE;
+		ret = traced_names_open(cli, &d->t);
 	if (!ret)
 		ret = follow(cli);
-	code_names_close(&d->code_names);
-	insn_code_close(d);
-	cli_vm_names_close(&d->names);
-	cli_when_close(&d->when);
-	cli_clocks_close(&d->clocks);
+	traced_close(&d->t);
 	vmpt_hash_free(&d->row_of);
 	free(d->row);
 	free(d->stream);

@@ -14,12 +14,8 @@ struct walk {
 	size_t stream;
 	struct insn_rows *rows; /* NULL: nothing is listed */
 
-	struct vmpt_timed *timed; /* NULL: no times */
-	struct vmpt_timed_batch batch;
-	size_t item;
-	bool ended;
-	u64 tsc;    /* of the last packet at or before the batch; VMPT_TIME_NONE */
-	u64 offset; /* of the batch */
+	struct traced_time time; /* of the last packet at or before the batch */
+	u64 offset;		 /* of the batch */
 
 	u32 space; /* the row of which is .row */
 	struct insn_row *row;
@@ -38,33 +34,11 @@ struct walk {
 
 /* ---- times ---- */
 
-/* The time of the packet at @offset, which never goes back. 0 or a negative error. */
-static int follow_time(struct walk *w, u64 offset)
-{
-	while (w->timed && !w->ended) {
-		const struct vmpt_batch *b = &w->batch.batch;
-		int ret;
-
-		if (w->item < b->count) {
-			if (b->base + b->items[w->item].offset > offset)
-				return 0;
-			w->tsc = w->batch.time[w->item++].tsc;
-			continue;
-		}
-		ret = vmpt_timed_next(w->timed, &w->batch);
-		if (ret < 0)
-			return ret;
-		w->ended = !ret;
-		w->item = 0;
-	}
-	return 0;
-}
-
 static bool time_wanted(const struct walk *w)
 {
 	const struct cli_filter *f = cli_filter(w->cli);
 
-	return (!f->from && !f->to) || cli_filter_time(w->cli, w->tsc);
+	return (!f->from && !f->to) || cli_filter_time(w->cli, w->time.tsc);
 }
 
 /* ---- parts of the list ---- */
@@ -175,7 +149,7 @@ static int list_block(struct walk *w, u32 id, const struct vmpt_flow_block *bloc
 {
 	const struct insn *d = w->cli->data;
 	struct insn_part p = {
-		.tsc = w->tsc,
+		.tsc = w->time.tsc,
 		.offset = w->offset,
 		.ip = block->ip,
 		.space = block->space,
@@ -207,7 +181,7 @@ static int enter_space(struct walk *w, u32 space)
 		return 0;
 	vmpt_flow_space(w->flow, space, &in, NULL);
 	w->space = space;
-	w->wanted = insn_wanted(w->cli, &in);
+	w->wanted = traced_wanted(w->cli, &in);
 	w->row = insn_row(d, &in);
 	return w->row ? 0 : -VMPT_E_NOMEM;
 }
@@ -254,7 +228,7 @@ static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 	const bool space = b->space < vmpt_flow_spaces(w->flow);
 	struct insn *d = w->cli->data;
 	struct insn_part p = {
-		.tsc = w->tsc,
+		.tsc = w->time.tsc,
 		.offset = b->offset,
 		.ip = b->ip,
 		.space = space ? b->space : NONE,
@@ -278,7 +252,7 @@ static int take_gap(struct walk *w, const struct vmpt_flow_batch *b)
 		cli_filter(w->cli)->seen = true;
 	}
 	d->stream[w->stream].counts.gaps[b->reason]++;
-	insn_note_gap(d, w->flow, b, w->stream);
+	traced_note_gap(&d->t, w->flow, b, w->stream);
 	return w->rows && !is_full(w) ? take_part(w, &p) : 0;
 }
 
@@ -305,16 +279,11 @@ static int take_batch(struct walk *w, const struct vmpt_flow_batch *b)
 
 int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 {
-	struct vmpt_options options = cli_stream_options(cli, i);
 	struct insn *d = cli->data;
-	struct walk w = { .cli = cli, .flow = flow, .stream = i, .tsc = VMPT_TIME_NONE };
+	struct walk w = { .cli = cli, .flow = flow, .stream = i };
 	struct vmpt_flow_batch batch;
-	int ret = 0;
+	int ret = traced_time_open(cli, &d->t, i, &w.time);
 
-	options.progress = NULL;
-	options.threads = 1;
-	if (d->timed)
-		ret = vmpt_timed_open(&w.timed, d->clocks.clocks, i, &options);
 	if (print && !ret) {
 		w.rows = insn_rows_open(cli, i, flow);
 		ret = w.rows ? 0 : -VMPT_E_NOMEM;
@@ -323,7 +292,7 @@ int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 		insn_rows_title(cli);
 	while (!ret && (ret = vmpt_flow_next(flow, &batch)) > 0) {
 		w.offset = batch.offset;
-		ret = follow_time(&w, batch.offset);
+		ret = traced_time_to(&w.time, batch.offset);
 		ret = ret ? ret : take_batch(&w, &batch);
 		if (print && (is_full(&w) || cli_output_failed(cli)))
 			break;
@@ -334,6 +303,6 @@ int insn_walk(struct cli *cli, size_t i, struct vmpt_flow *flow, bool print)
 	if (!ret && d->around && !w.reached)
 		ret = print_before(&w);
 	insn_rows_close(w.rows);
-	vmpt_timed_close(w.timed);
+	traced_time_close(&w.time);
 	return ret;
 }

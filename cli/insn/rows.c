@@ -42,21 +42,6 @@ struct shown {
 
 /* ---- address spaces ---- */
 
-/* The name of a VM, its VMCS, or "host". */
-static void find_names(const struct insn *d, const struct vmpt_space *s, struct names_space *names)
-{
-	const char *vm = NULL;
-	s64 vcpu;
-
-	if (s->owner.kind == VMPT_OWNER_HOST)
-		vm = "host";
-	else if (s->owner.kind != VMPT_OWNER_VM ||
-		 !cli_clocks_who(&d->clocks, s->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
-		vm = NULL;
-	code_names_space(&d->code_names, vm, !s->no_cr3, s->cr3, names);
-	code_names_in(names, s);
-}
-
 static void set_process(struct insn_rows *r)
 {
 	const struct vmpt_guest_task *t = r->names.task;
@@ -96,12 +81,12 @@ static void enter_space(struct insn_rows *r, u32 space)
 		return;
 	r->space = space;
 	vmpt_flow_space(r->flow, space, &r->in, NULL);
-	insn_who(r->cli, &r->in.owner, r->who);
+	traced_who(&d->t, &r->in.owner, r->who);
 	set_mode(r, r->in.exec);
 	*r->process = '\0';
-	if (!code_names_any(&d->code_names))
+	if (!code_names_any(&d->t.names))
 		return;
-	find_names(d, &r->in, &r->names);
+	traced_names(&d->t, &r->in, &r->names);
 	set_process(r);
 }
 
@@ -115,7 +100,7 @@ static const struct names_space *names_there(struct insn_rows *r)
 	if (r->other_space != r->part->to_space) {
 		r->other_space = r->part->to_space;
 		vmpt_flow_space(r->flow, r->other_space, &space, NULL);
-		find_names(r->cli->data, &space, &r->other);
+		traced_names(&((const struct insn *)r->cli->data)->t, &space, &r->other);
 	}
 	return &r->other;
 }
@@ -125,10 +110,10 @@ static const struct names_line *line_of(struct insn_rows *r, u64 ip)
 {
 	const struct insn *d = r->cli->data;
 
-	if (!d->lines)
+	if (!d->t.o.lines)
 		return NULL;
 	if ((!r->line.line || ip < r->line.start || ip >= r->line.end) &&
-	    !names_lines_find(r->cli, &d->code_names, &r->names, ip, &r->line))
+	    !names_lines_find(r->cli, &d->t.names, &r->names, ip, &r->line))
 		r->line.line = 0;
 	return r->line.line ? &r->line : NULL;
 }
@@ -142,7 +127,7 @@ static void json_function(const struct insn_rows *r, json_t *o, const struct nam
 	const struct insn *d = r->cli->data;
 	struct names_found f;
 
-	if (!code_names_find(r->cli, &d->code_names, names, ip, &f))
+	if (!code_names_find(r->cli, &d->t.names, names, ip, &f))
 		return;
 	if (f.module)
 		cli_json_string(r->cli, o, key[0], f.module);
@@ -160,16 +145,16 @@ static json_t *json_head(struct insn_rows *r, u64 ip)
 
 	cli_json_stream(r->cli, o, r->cli->stream[r->stream]);
 	cli_json_number(r->cli, o, "offset", r->part->offset);
-	if (d->timed && r->part->tsc == VMPT_TIME_NONE)
+	if (d->t.timed && r->part->tsc == VMPT_TIME_NONE)
 		cli_json_set(r->cli, o, "host_tsc", json_null());
-	else if (d->timed)
+	else if (d->t.timed)
 		cli_json_hex(r->cli, o, "host_tsc", r->part->tsc);
 	cli_json_hex(r->cli, o, "ip", ip);
 	if (line) {
 		cli_json_string(r->cli, o, "file", line->file);
 		cli_json_number(r->cli, o, "line", line->line);
 	}
-	if (!code_names_any(&d->code_names))
+	if (!code_names_any(&d->t.names))
 		return o;
 	if (r->names.task) {
 		cli_json_number(r->cli, o, "tgid", r->names.task->tgid);
@@ -181,11 +166,12 @@ static json_t *json_head(struct insn_rows *r, u64 ip)
 
 static void json_gap(struct insn_rows *r)
 {
+	const struct insn *d = r->cli->data;
 	json_t *o = json_head(r, r->part->ip);
 
 	if (r->part->space != NONE)
-		insn_json_space(r->cli, o, &r->in);
-	cli_json_string(r->cli, o, "gap", insn_reason_key[r->part->reason]);
+		traced_json_space(r->cli, &d->t, o, &r->in);
+	cli_json_string(r->cli, o, "gap", traced_reason_key[r->part->reason]);
 	cli_json_print(r->cli, o, stdout, true);
 }
 
@@ -200,15 +186,16 @@ static void json_went(struct insn_rows *r, json_t *o)
 	cli_json_hex(r->cli, o, "to", p->to);
 	if (p->taken != INSN_TAKEN_NOT_KNOWN)
 		cli_json_set(r->cli, o, "taken", json_boolean(p->taken == INSN_TAKEN));
-	if (code_names_any(&d->code_names))
+	if (code_names_any(&d->t.names))
 		json_function(r, o, names_there(r), p->to, key);
 }
 
 static void json_instruction(struct insn_rows *r, const struct shown *s, const char *hex)
 {
+	const struct insn *d = r->cli->data;
 	json_t *o = json_head(r, s->ip);
 
-	insn_json_space(r->cli, o, &r->in);
+	traced_json_space(r->cli, &d->t, o, &r->in);
 	cli_json_string(r->cli, o, "bytes", hex);
 	cli_json_string(r->cli, o, "text", s->text);
 	if (r->part->branch)
@@ -229,7 +216,7 @@ static void symbol_text(const struct insn_rows *r, const struct names_space *nam
 	const char *base;
 
 	*text = '\0';
-	if (!code_names_find(r->cli, &d->code_names, names, ip, &f))
+	if (!code_names_find(r->cli, &d->t.names, names, ip, &f))
 		return;
 	base = f.module ? strrchr(f.module, '/') : NULL;
 	if (f.module)
@@ -259,15 +246,15 @@ static void print_head(struct insn_rows *r, u64 ip)
 	char when[CLI_WHEN] = "–", text[2 * CLI_WHO];
 
 	if (r->part->tsc != VMPT_TIME_NONE)
-		cli_when_text(&d->when, r->part->tsc, when);
-	if (d->timed)
+		cli_when_text(&d->t.when, r->part->tsc, when);
+	if (d->t.timed)
 		printf("%-*s  ", TIME_WIDTH, when);
 	printf("%-12s  %16llx  ", r->who, (unsigned long long)ip);
-	if (code_names_any(&d->code_names)) {
+	if (code_names_any(&d->t.names)) {
 		symbol_text(r, &r->names, ip, text);
 		printf("%-*s  %-*s  ", PROCESS_WIDTH, r->process, SYMBOL_WIDTH, text);
 	}
-	if (d->lines)
+	if (d->t.o.lines)
 		print_line(r, ip);
 }
 
@@ -276,18 +263,18 @@ void insn_rows_title(const struct cli *cli)
 	const struct insn *d = cli->data;
 	char title[CLI_WHEN];
 
-	if (d->timed)
-		printf("%-*s  ", TIME_WIDTH, cli_when_title(&d->when, title));
+	if (d->t.timed)
+		printf("%-*s  ", TIME_WIDTH, cli_when_title(&d->t.when, title));
 	printf("%-12s  %16s  ", "VM", "IP");
-	if (code_names_any(&d->code_names))
+	if (code_names_any(&d->t.names))
 		printf("%-*s  %-*s  ", PROCESS_WIDTH, "PROCESS", SYMBOL_WIDTH, "FUNCTION");
-	if (d->lines)
+	if (d->t.o.lines)
 		printf("%-*s  ", LINE_WIDTH, "LINE");
 	if (!insn_only_branches(d))
 		printf("%-*s  INSTRUCTION\n", 2 * HEX_SHOWN, "BYTES");
 	else
 		printf("%-*s  %-*s  %16s  %s\n", 2 * HEX_SHOWN, "BYTES", TEXT_WIDTH, "INSTRUCTION",
-		       "TO", code_names_any(&d->code_names) ? "TAKEN  TO FUNCTION" : "TAKEN");
+		       "TO", code_names_any(&d->t.names) ? "TAKEN  TO FUNCTION" : "TAKEN");
 }
 
 /* A conditional branch was taken or not; others always are. */
@@ -302,7 +289,7 @@ static void print_went(struct insn_rows *r)
 		printf("  %*s%s\n", 15, "", "–");
 		return;
 	}
-	if (code_names_any(&d->code_names))
+	if (code_names_any(&d->t.names))
 		symbol_text(r, names_there(r), p->to, text);
 	printf("  %16llx", (unsigned long long)p->to);
 	if (*text)
@@ -340,7 +327,7 @@ static void print_gap(struct insn_rows *r)
 	}
 	print_head(r, r->part->ip);
 	printf("%s%s at offset 0x%llx%s\n", cli_paint(r->cli, CLI_YELLOW),
-	       insn_reason_text[r->part->reason], (unsigned long long)r->part->offset,
+	       traced_reason_text[r->part->reason], (unsigned long long)r->part->offset,
 	       cli_paint(r->cli, CLI_PLAIN));
 }
 
@@ -385,7 +372,7 @@ int insn_rows_print(struct insn_rows *r, const struct insn_part *part, u32 first
 
 	r->part = part;
 	enter_space(r, part->space);
-	if (code_names_at(&d->code_names, &r->names, r->cli->stream[r->stream], part->tsc))
+	if (code_names_at(&d->t.names, &r->names, r->cli->stream[r->stream], part->tsc))
 		set_process(r);
 	if (part->gap) {
 		print_gap(r);

@@ -16,6 +16,22 @@ static void spread_path(struct engine *e, const struct path *p)
 	}
 }
 
+int vmpt_flow_left_add(struct left_list *l, u64 seed, u32 id, u32 insns, u64 count)
+{
+	u64 hash = vmpt_mix64(seed ^ id ^ (u64)insns << 32);
+	u32 n = vmpt_hash_find(&l->index, hash, i,
+			       l->left[i].block == id && l->left[i].instructions == insns);
+
+	if (n == VMPT_HASH_NONE) {
+		n = (u32)l->count;
+		if (vmpt_grow(&l->left, l->count) || vmpt_hash_add(&l->index, hash, n))
+			return -VMPT_E_NOMEM;
+		l->left[l->count++] = (struct vmpt_flow_left){ .block = id, .instructions = insns };
+	}
+	l->left[n].count += count;
+	return 0;
+}
+
 void vmpt_flow_spread(struct engine *e)
 {
 	const struct node *n;

@@ -251,7 +251,8 @@ struct engine {
 	size_t page_count;
 	u32 page_last; /* the one that was asked for last */
 	struct vmpt_hash page_index;
-	u8 *bytes; /* of blocks */
+	struct left_list left; /* with options.left */
+	u8 *bytes;	       /* of blocks */
 	size_t byte_count, byte_room;
 
 	/* With code that changes (.timed): all pages are good in [.good_from, .good_to). */
@@ -423,6 +424,8 @@ void vmpt_flow_push_calls(struct engine *e, const struct node *n);
 int vmpt_flow_enter(struct engine *e, u64 ip);
 /* The same in @space. */
 int vmpt_flow_enter_in(struct engine *e, u32 space, u64 ip);
+/* Block @id was left after @insns instructions @count times more. 0 or -VMPT_E_NOMEM. */
+int vmpt_flow_left_add(struct left_list *list, u64 seed, u32 id, u32 insns, u64 count);
 /* Only @blocks whole blocks of the current node were executed, and @insns instructions of the next.
  */
 void vmpt_flow_leave(struct engine *e, u32 blocks, u32 insns);

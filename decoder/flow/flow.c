@@ -139,6 +139,8 @@ void vmpt_flow_close(struct vmpt_flow *flow)
 	free(flow->blocks.id);
 	free(flow->space_gaps);
 	free(flow->counts);
+	free(flow->left.left);
+	vmpt_hash_free(&flow->left.index);
 	free(flow);
 }
 
@@ -316,6 +318,38 @@ static size_t block_count(const struct vmpt_flow *f)
 	return vmpt_flow_direct(f) ? f->own.e.block_count : f->names.block_count;
 }
 
+/* The same of where blocks were left. */
+static int add_left(struct vmpt_flow *f, const struct maker *m)
+{
+	const struct left_list *from = &m->e.left;
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < from->count && !ret; i++) {
+		u32 id = from->left[i].block;
+
+		if (!vmpt_flow_direct(f) && id >= m->book.has.blocks)
+			continue;
+		ret = vmpt_flow_left_add(&f->left, f->names.seed,
+					 vmpt_flow_direct(f) ? id : m->book.block[id],
+					 from->left[i].instructions, from->left[i].count);
+	}
+	return ret;
+}
+
+static int count_left(struct vmpt_flow *f)
+{
+	unsigned int i;
+	int ret;
+
+	vmpt_hash_clear(&f->left.index);
+	f->left.count = 0;
+	ret = add_left(f, &f->own);
+	for (i = 0; i < f->workers && !ret; i++)
+		ret = add_left(f, &f->makers[i]);
+	return ret;
+}
+
 /* The current node counts as executed: what was not is taken back when it is left. */
 static void count(struct vmpt_flow *f)
 {
@@ -330,7 +364,7 @@ static void count(struct vmpt_flow *f)
 	for (i = 0; i < f->workers; i++)
 		add_counts(f, &f->makers[i]);
 	if (vmpt_reserve(&f->counts, &f->counts_room, n) ||
-	    vmpt_reserve_zeroed(&f->space_gaps, &f->space_gaps_room, n))
+	    vmpt_reserve_zeroed(&f->space_gaps, &f->space_gaps_room, n) || count_left(f))
 		return;
 	f->counted = true;
 	if (n)
@@ -382,4 +416,14 @@ void vmpt_flow_executed(struct vmpt_flow *flow, u32 id, u64 *whole, u64 *instruc
 	count(flow);
 	*whole = block_of(flow, id)->whole;
 	*instructions = block_of(flow, id)->partial;
+}
+
+bool vmpt_flow_left(struct vmpt_flow *flow, u32 i, struct vmpt_flow_left *left)
+{
+	count(flow);
+	/* What a segment that began wrongly had counted was taken back. */
+	if (i >= flow->left.count)
+		return false;
+	*left = flow->left.left[i];
+	return true;
 }

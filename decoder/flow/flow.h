@@ -213,6 +213,7 @@ struct vmpt_flow {
 	bool counted; /* counts of blocks and .counts are of all that was decoded */
 	struct vmpt_flow_counts *counts; /* by space */
 	size_t counts_room;
+	struct left_list left; /* of all engines, of ids of the flow */
 };
 
 /* One engine: its tables are used as they are. */

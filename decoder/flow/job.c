@@ -76,6 +76,8 @@ void vmpt_flow_maker_close(struct maker *m)
 	free(e->space);
 	free(e->page);
 	free(e->bytes);
+	free(e->left.left);
+	vmpt_hash_free(&e->left.index);
 	free(e->ending);
 	free(e->renewed);
 	free(e->block_life);

@@ -82,6 +82,9 @@ static void take_back(struct engine *e, struct block *b, u32 insns)
 {
 	b->whole -= e->weight;
 	b->partial += insns * e->weight;
+	if (e->options.left && insns && e->weight &&
+	    vmpt_flow_left_add(&e->left, e->seed, (u32)(b - e->block), insns, e->weight))
+		e->error = -VMPT_E_NOMEM;
 }
 
 void vmpt_flow_leave(struct engine *e, u32 blocks, u32 insns)

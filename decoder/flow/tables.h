@@ -9,6 +9,7 @@
 
 #include "decoder/flow/insn.h"
 #include "decoder/vmpt-flow.h"
+#include "util/hash.h"
 
 #define NONE (~0U)
 
@@ -53,6 +54,13 @@ enum {
 	END_BAD_CODE,
 	END_LOOP,    /* in one without a packet */
 	END_ENDLESS, /* too many instructions without a packet */
+};
+
+/* Where a block was left: vmpt_flow_left(). */
+struct left_list {
+	struct vmpt_flow_left *left;
+	size_t count;
+	struct vmpt_hash index;
 };
 
 /*

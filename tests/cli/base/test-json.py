@@ -77,11 +77,13 @@ def name_of(command, words):
 	"""The schema of a command line."""
 	if command == "insn" and not {"--count", "--hash"} & set(words):
 		return "insn-list"
+	if command == "coverage" and [w for w in words if w.startswith(("--blocks", "--edges", "--functions", "--diff"))]:
+		return "coverage-list"
 	return "timeline-summary" if command == "timeline" and "--summary" in words else command
 
 
 def documents_of(name, text):
-	return list(map(json.loads, some(text.splitlines()))) if name in ("dump", "insn-list") else [json.loads(text)]
+	return list(map(json.loads, some(text.splitlines()))) if name in ("dump", "insn-list", "coverage-list") else [json.loads(text)]
 
 
 def vmpt(folder, *words):
@@ -118,6 +120,11 @@ def every_command(folder, files, *options):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "insn", "--count", *options, *files)
 	vmpt(folder, "insn", *options, *files)
+	for more in ([], ["--blocks"], ["--edges"], ["--functions"]):
+		text = vmpt(folder, "coverage", *more, *options, *files)
+		if more == ["--blocks"]:
+			(folder / "blocks.jsonl").write_text(text, encoding="utf-8")
+	vmpt(folder, "coverage", "--diff=blocks.jsonl", *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
@@ -295,7 +302,7 @@ def b8_csv(folder):
 	(folder / "csv.jsonl").write_text(json.dumps({"vm": name, "vcpu": 0, "vmcs": "0x12f7a4000"}) + "\n",
 					  encoding="utf-8")
 	rows = {"stat": lambda d: [{"cpu": s["cpu"], "key": k, **v} for s in d["streams"] for k, v in s["kinds"].items()],
-		"vms": lambda d: d["owners"], "insn --count": lambda d: d["spaces"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
+		"vms": lambda d: d["owners"], "insn --count": lambda d: d["spaces"], "coverage": lambda d: d["spaces"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
 		"wait": lambda d: [{**{k: v for k, v in c.items() if k != "waits"}, **w} for c in d["vcpus"] for w in c["waits"]],
 		"timeline --summary": lambda d: [v for m in d["vms"] for v in m["vcpus"]],
 		"clocks": lambda d: [{"vmcs": v["vmcs"], **e} for v in d["vmcss"] for e in v["epochs"]],

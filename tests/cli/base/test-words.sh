@@ -40,7 +40,7 @@ holds()
 }
 
 expect 'domain dump' vmpt d
-expect 'clocks' vmpt c
+expect 'clocks' vmpt cl
 expect 'timeline' vmpt t
 expect 'exits' vmpt e
 expect 'index insn' vmpt in
