@@ -6,6 +6,7 @@
 #include "cli/base/base.h"
 
 extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split, cli_clocks, cli_timeline,
-	cli_exits, cli_wait, cli_record, cli_index, cli_insn, cli_coverage, cli_guest;
+	cli_exits, cli_wait, cli_record, cli_index, cli_insn, cli_coverage, cli_guest, cli_hot,
+	cli_calls, cli_latency;
 
 #endif

@@ -18,8 +18,9 @@ static const struct cli_command domain = {
 };
 
 static const struct cli_command *const command[] = {
-	&cli_dump, &cli_stat,	  &cli_vms,   &cli_split,  &cli_timeline, &cli_exits, &cli_wait,
-	&cli_insn, &cli_coverage, &cli_guest, &cli_clocks, &cli_record,	  &cli_index, &domain
+	&cli_dump,  &cli_stat,	 &cli_vms,    &cli_split, &cli_timeline, &cli_exits,
+	&cli_wait,  &cli_insn,	 &cli_hot,    &cli_calls, &cli_latency,	 &cli_coverage,
+	&cli_guest, &cli_clocks, &cli_record, &cli_index, &domain
 };
 
 static const struct cli_command *find(const char *name)

@@ -66,12 +66,12 @@ struct vmpt_calls_options {
 
 /* How a frame came to be. */
 enum vmpt_call_kind {
-	VMPT_CALL_ROOT,	     /* of all stacks of one address space */
-	VMPT_CALL_UNKNOWN,   /* callers from before the trace, or lost */
-	VMPT_CALL_CALL,	     /* a near or far call, or what it jumped to (a tail call) */
-	VMPT_CALL_SYSTEM,    /* SYSCALL, SYSENTER, INT n, INT3, INTO, INT1, a call of a VMM: by an
-				instruction */
-	VMPT_CALL_INTERRUPT, /* an interrupt or exception: before an instruction */
+	VMPT_CALL_ROOT,	   /* of all stacks of one address space */
+	VMPT_CALL_UNKNOWN, /* callers from before the trace, or lost */
+	VMPT_CALL_CALL,	   /* a near or far call, or what it jumped to (a tail call) */
+	VMPT_CALL_SYSTEM,  /* SYSCALL, SYSENTER, and what else goes to the kernel by a far branch */
+	VMPT_CALL_INTERRUPT, /* an interrupt or exception: before an instruction; INT n and INT3,
+				which the flow has as events, too */
 	VMPT_CALL_SIGNAL,    /* the kernel returned elsewhere than it had come from */
 	VMPT_CALL_KINDS,
 };
@@ -109,11 +109,13 @@ struct vmpt_call_batch {
 
 /* A function as called by its parent. Node 0 is nothing's: parent of all roots. */
 struct vmpt_call_node {
-	u32 parent;   /* below its own number */
-	u32 space;    /* below vmpt_calls_spaces(): whose address .function is */
-	u64 function; /* its start, or where the call went; 0: UNKNOWN, ROOT */
-	u8 kind;      /* enum vmpt_call_kind */
-	u64 calls;    /* how often it began */
+	u32 parent; /* below its own number */
+	u32 space;  /* below vmpt_calls_spaces(): whose address .function is */
+	/* Its start, or where the call went. UNKNOWN: 0. ROOT: the CR3; ~0: of threads of the
+	 * kernel, which have no address space, and where none is known */
+	u64 function;
+	u8 kind;   /* enum vmpt_call_kind */
+	u64 calls; /* how often it began */
 	/* By itself, without what it called */
 	u64 instructions;
 	u64 time; /* host ticks, shared among the instructions between two times */

@@ -33,6 +33,11 @@
  *					and FLAGS of these blocks. The QEMU plugin's host view has
  *					it with a code stream
  *
+ *	SP RSP.lo RSP.hi		RSP (ESP, SP) where what follows begins. Written after CALLs,
+ *					RETs, far transfers, events and blocks that load RSP, and, in
+ *					64-bit mode, before events. The QEMU plugin has it with
+ *					truth-sp=1
+ *
  * Each iteration of a REP instruction may come as a block of its own. A block word is written
  * when it is known how far the block executed: when the next one begins or an event comes. "From",
  * "to" and IP are linear addresses at run time.
@@ -51,6 +56,7 @@ enum truth_word {
 	TRUTH_STATE,
 	TRUTH_RANGE,
 	TRUTH_TIME,
+	TRUTH_SP,
 };
 
 #define TRUTH_RANGES   4

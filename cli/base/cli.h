@@ -186,6 +186,9 @@ struct cli {
 	size_t cpus; /* 0: all */
 	struct vmpt_options options;
 
+	char **argv; /* the command line, options before files */
+	int options_end;
+
 	char **file; /* as given */
 	char **path; /* without @CPU */
 	int files;
@@ -216,6 +219,14 @@ struct cli {
 
 /* Run @cmd; @argv[0] is the word before its options. Returns enum cli_exit. */
 int cli_run(const struct cli_command *cmd, int argc, char **argv);
+
+/*
+ * Open the trace @path as the command's own would be with the same options, for a comparison. 0, or
+ * an exit code after a message; @path stays. cli_other_close(), which returns the exit code that
+ * its losses ask for, in either case.
+ */
+int cli_other_open(struct cli *cli, const char *path, struct cli *other);
+int cli_other_close(struct cli *other, int code);
 
 /* ---- options.c ---- */
 

@@ -33,7 +33,10 @@ static bool is_marked(const struct cli_file *file, const char *name)
 
 	if (fd >= 0)
 		close(fd);
-	return !n || (n > 0 && memmem(head, (size_t)n, file->marks, strlen(file->marks)));
+	if (n <= 0)
+		return !n;
+	return file->own ? file->own(head, (size_t)n)
+			 : memmem(head, (size_t)n, file->marks, strlen(file->marks)) != NULL;
 }
 
 /* Whether the file @file->name may be replaced, or is not there. */
@@ -141,15 +144,15 @@ static int open_folder(struct cli *cli, struct cli_file *file)
 	return file->folder < 0 ? failed(cli, "create", file->path) : CLI_OK;
 }
 
-int cli_file_create(struct cli *cli, const char *path, const char *marks, struct cli_file *file)
+static int create(struct cli *cli, struct cli_file *file)
 {
+	const char *path = file->path;
 	const char *slash = strrchr(path, '/');
 	struct stat st;
 	int ret;
 
-	*file = (struct cli_file){
-		.path = path, .name = slash ? slash + 1 : path, .marks = marks, .folder = -1
-	};
+	file->name = slash ? slash + 1 : path;
+	file->folder = -1;
 	if (!strcmp(path, "-")) {
 		file->f = stdout;
 		return CLI_OK;
@@ -173,6 +176,19 @@ int cli_file_create(struct cli *cli, const char *path, const char *marks, struct
 	else
 		cli_file_drop(file);
 	return ret;
+}
+
+int cli_file_create(struct cli *cli, const char *path, const char *marks, struct cli_file *file)
+{
+	*file = (struct cli_file){ .path = path, .marks = marks };
+	return create(cli, file);
+}
+
+int cli_file_create_own(struct cli *cli, const char *path,
+			bool (*own)(const char *head, size_t size), struct cli_file *file)
+{
+	*file = (struct cli_file){ .path = path, .own = own };
+	return create(cli, file);
 }
 
 /* The rename comes before the close, which gives the lock back. */

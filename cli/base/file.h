@@ -15,6 +15,7 @@ struct cli_file {
 	const char *name;  /* in the folder: part of @path */
 	char *temporary;   /* ".NAME.vmpt-new"; NULL: .f is @path itself, a device or a FIFO */
 	const char *marks; /* in the first bytes of all files of this kind */
+	bool (*own)(const char *head, size_t size); /* or what looks at those; NULL */
 	int folder;
 };
 
@@ -24,6 +25,10 @@ struct cli_file {
  * reader. "-": the standard output. 0, or CLI_FAILED or CLI_USAGE after a message.
  */
 int cli_file_create(struct cli *cli, const char *path, const char *marks, struct cli_file *file);
+/* The same where @own says whether these @size first bytes are of a file that vmpt may overwrite.
+ */
+int cli_file_create_own(struct cli *cli, const char *path,
+			bool (*own)(const char *head, size_t size), struct cli_file *file);
 /* It is complete. 0, or CLI_FAILED after a message; @file is closed either way. */
 int cli_file_commit(struct cli *cli, struct cli_file *file);
 /* Discard what was written, unless it was committed. */

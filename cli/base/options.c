@@ -389,6 +389,8 @@ static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
 			return CLI_OK;
 		}
 	}
+	cli->argv = argv;
+	cli->options_end = optind;
 	cli->file = argv + optind;
 	cli->files = argc - optind;
 	if (!cli->files && !cli->cmd->args)

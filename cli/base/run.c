@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* One run of a subcommand, from its command line to the exit code. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/base/cli.h"
 
@@ -19,10 +20,19 @@ static int make_values(struct cli *cli)
 	return cli->data ? CLI_OK : cli_no_memory(cli);
 }
 
+static void free_values(struct cli *cli)
+{
+	size_t i;
+
+	for (i = 0; i < CLI_GROUPS; i++)
+		free(cli->values[i]);
+	free(cli->data);
+	json_decref(cli->warnings);
+}
+
 int cli_run(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct cli cli = { .cmd = cmd, .warnings = json_array() };
-	size_t i;
 	int code = make_values(&cli);
 
 	if (!code)
@@ -36,9 +46,36 @@ int cli_run(const struct cli_command *cmd, int argc, char **argv)
 	}
 	code = cli_finish(&cli, code);
 	cli_close(&cli);
-	for (i = 0; i < CLI_GROUPS; i++)
-		free(cli.values[i]);
-	free(cli.data);
-	json_decref(cli.warnings);
+	free_values(&cli);
+	return code;
+}
+
+/* ---- a second trace ---- */
+
+int cli_other_open(struct cli *cli, const char *path, struct cli *other)
+{
+	const int n = cli->options_end;
+	char **argv = calloc((size_t)n + 2, sizeof(*argv));
+	int code;
+
+	*other = (struct cli){ .cmd = cli->cmd, .warnings = json_incref(cli->warnings) };
+	other->argv = argv; /* owned, unlike a command's */
+	if (!argv || make_values(other))
+		return cli_no_memory(cli);
+	memcpy(argv, cli->argv, (size_t)n * sizeof(*argv));
+	argv[n] = (char *)(uintptr_t)path; /* getopt() only moves it */
+	/* getopt has put "--" before the files, if it was there. */
+	code = cli_options(other, n + 1, argv);
+	other->stdout_tty = cli->stdout_tty;
+	other->paint_err = cli->paint_err;
+	return code < 0 ? cli_open(other) : CLI_FAILED;
+}
+
+int cli_other_close(struct cli *other, int code)
+{
+	code = cli_finish(other, code);
+	cli_close(other);
+	free_values(other);
+	free(other->argv);
 	return code;
 }

@@ -207,6 +207,31 @@ const char *cli_when_title(const struct cli_times *w, char buf[CLI_WHEN])
 	return buf;
 }
 
+const char *cli_when_length(const struct cli_times *w, u64 ticks, char buf[CLI_LENGTH])
+{
+	static const char *const unit[] = { "s", "ms", "µs", "ns" };
+	double value = w->hz > 0 ? (double)ticks / w->hz : 0;
+	int i = 0, decimals;
+
+	if (!(w->hz > 0))
+		return cli_number(ticks, buf);
+	while (i < 3 && value < 0.9995) {
+		value *= 1000;
+		i++;
+	}
+	decimals = i == 3 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	snprintf(buf, CLI_LENGTH, "%.*f %s", decimals, value,
+		 i == 2 && !cli_utf8() ? "us" : unit[i]);
+	return buf;
+}
+
+void cli_when_tell_ticks(const struct cli *cli, const struct cli_times *w)
+{
+	if (!(w->hz > 0))
+		cli_warn(cli, "the TSC's frequency is not known: times are in its ticks; "
+			      "give --tsc-khz");
+}
+
 /* ---- from text ---- */
 
 /* Digits at *@s, at most @most of them; *@s moves past them. -1: none. */

@@ -10,7 +10,8 @@
 #include "cli/base/base.h"
 #include "cli/sideinfo/clock-open.h"
 
-#define CLI_WHEN 48 /* bytes of a time in text */
+#define CLI_WHEN   48 /* bytes of a time in text */
+#define CLI_LENGTH 32 /* of a length */
 
 enum cli_when_clocks {
 	CLI_WHEN_START, /* from time 0; ticks if the TSC's frequency is not known */
@@ -67,6 +68,12 @@ const char *cli_when_text(const struct cli_times *when, u64 tsc, char buf[CLI_WH
 const char *cli_when_whole(const struct cli_times *when, u64 tsc, char buf[CLI_WHEN]);
 /* The title of a column of such times: "TIME (s)", "TIME (ticks)", "PERF TIME", "TIME (CET)". */
 const char *cli_when_title(const struct cli_times *when, char buf[CLI_WHEN]);
+
+/* "12.3 us", "4,711" ticks where the TSC's frequency is not known. */
+const char *cli_when_length(const struct cli_times *when, u64 ticks, char buf[CLI_LENGTH]);
+
+/* Warn if times are in ticks. */
+void cli_when_tell_ticks(const struct cli *cli, const struct cli_times *when);
 
 /*
  * The first host TSC of the time in @text, of any clock. 0, or -1 with a sentence in @why: bad

@@ -107,11 +107,15 @@ void traced_print_gaps(struct cli *cli, const struct traced *t, const struct vmp
 		{ "OFFSET", true }, { "IP", true },    { "VM", CLI_NAMES },
 	};
 	struct cli_table *table;
-	unsigned int i;
+	unsigned int i, columns = 2;
 
 	if (!traced_gaps(c))
 		return;
-	table = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
+	/* Where they are only counted, their places are not known. */
+	for (i = 0; i < VMPT_FLOW_REASONS; i++)
+		if (t->gap[i].seen)
+			columns = VMPT_ARRAY_SIZE(column);
+	table = cli_table_new(cli, column, columns);
 	for (i = 0; i < VMPT_FLOW_REASONS; i++) {
 		const struct traced_gap *g = &t->gap[i];
 		char buf[CLI_WHO], stream[32];

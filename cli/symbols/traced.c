@@ -193,20 +193,23 @@ static bool is_of(const struct traced_image *im, const struct vmpt_owner *owner)
 	return false;
 }
 
+void traced_note_owner(struct traced *t, const struct vmpt_owner *owner)
+{
+	size_t i;
+
+	for (i = 0; i < t->images; i++)
+		t->image[i].traced |= is_of(&t->image[i], owner);
+}
+
 void traced_note(struct traced *t, struct vmpt_flow *flow)
 {
 	const u32 n = vmpt_flow_spaces(flow);
 	struct vmpt_space space;
-	size_t i;
 	u32 k;
 
-	for (i = 0; i < t->images; i++) {
-		struct traced_image *im = &t->image[i];
-
-		for (k = 0; k < n && im->owners && !im->traced; k++) {
-			vmpt_flow_space(flow, k, &space, NULL);
-			im->traced = is_of(im, &space.owner);
-		}
+	for (k = 0; k < n; k++) {
+		vmpt_flow_space(flow, k, &space, NULL);
+		traced_note_owner(t, &space.owner);
 	}
 }
 
@@ -272,17 +275,19 @@ void traced_time_close(struct traced_time *time)
  */
 #define MISFITS 10000
 
+/* ", the first at ..."; nothing where the gaps were only counted. */
 static const char *place(struct cli *cli, const struct traced_gap *g, char buf[128])
 {
 	char stream[32];
 
-	if (cli->streams > 1)
-		snprintf(buf, 128, "%s, offset 0x%llx, IP %llx",
+	*buf = '\0';
+	if (g->seen && cli->streams > 1)
+		snprintf(buf, 128, ", the first at %s, offset 0x%llx, IP %llx",
 			 cli_stream_name(cli->stream[g->stream], stream),
 			 (unsigned long long)g->offset, (unsigned long long)g->ip);
-	else
-		snprintf(buf, 128, "offset 0x%llx, IP %llx", (unsigned long long)g->offset,
-			 (unsigned long long)g->ip);
+	else if (g->seen)
+		snprintf(buf, 128, ", the first at offset 0x%llx, IP %llx",
+			 (unsigned long long)g->offset, (unsigned long long)g->ip);
 	return buf;
 }
 
@@ -338,15 +343,14 @@ void traced_warn(struct cli *cli, const struct traced *t, const struct vmpt_flow
 		warn_image(cli, &t->image[i]);
 	if (misfits && misfits >= c->branches / MISFITS)
 		cli_warn(cli,
-			 "the code does not fit the trace (gaps: %s, the first at %s): it is of "
+			 "the code does not fit the trace (gaps: %s%s): it is of "
 			 "another VM or another time; give an image of this one, made when it was "
 			 "traced",
 			 cli_number(misfits, n), place(cli, first, where));
 	if (c->gaps[VMPT_FLOW_NO_CODE])
-		cli_warn(
-			cli,
-			"the code is missing (gaps: %s, the first at %s): add an image that has it "
-			"by --code",
-			cli_number(c->gaps[VMPT_FLOW_NO_CODE], n),
-			place(cli, &t->gap[VMPT_FLOW_NO_CODE], where));
+		cli_warn(cli,
+			 "the code is missing (gaps: %s%s): add an image that has it "
+			 "by --code",
+			 cli_number(c->gaps[VMPT_FLOW_NO_CODE], n),
+			 place(cli, &t->gap[VMPT_FLOW_NO_CODE], where));
 }

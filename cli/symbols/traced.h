@@ -83,6 +83,8 @@ int traced_names_open(struct cli *cli, struct traced *t);
 void traced_close(struct traced *t);
 /* Note which images' owners are in @flow, at its end. */
 void traced_note(struct traced *t, struct vmpt_flow *flow);
+/* The same of one owner. */
+void traced_note_owner(struct traced *t, const struct vmpt_owner *owner);
 /* Note the gap @b of stream number @i. */
 void traced_note_gap(struct traced *t, struct vmpt_flow *flow, const struct vmpt_flow_batch *b,
 		     size_t i);

@@ -172,7 +172,7 @@ bool timeline_proved(const struct vmpt_exit *exit);
 /* Seconds, or ticks as they are where the frequency is not known. */
 double timeline_seconds(const struct timeline *timeline, u64 ticks);
 
-#define TIMELINE_TIME 32
+#define TIMELINE_TIME CLI_LENGTH
 
 /* Ticks of the part of the trace that --from and --to choose. */
 u64 timeline_lasts(const struct timeline *t);

@@ -110,20 +110,7 @@ const char *timeline_why(const struct vmpt_exit *e, char *buf, size_t len, size_
 
 const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
 {
-	static const char *const unit[] = { "s", "ms", "µs", "ns" };
-	double value = timeline_seconds(t, ticks);
-	int i = 0, digits;
-
-	if (!(t->hz > 0))
-		return cli_number(ticks, buf);
-	while (i < 3 && value < 0.9995) {
-		value *= 1000;
-		i++;
-	}
-	digits = i == 3 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-	snprintf(buf, TIMELINE_TIME, "%.*f %s", digits, value,
-		 i == 2 && !cli_utf8() ? "us" : unit[i]);
-	return buf;
+	return cli_when_length(&t->times, ticks, buf);
 }
 
 const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
@@ -145,9 +132,8 @@ const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELIN
 
 void timeline_tell_ticks(const struct timeline *t)
 {
-	if (t->timed && !(t->hz > 0))
-		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
-				 "give --tsc-khz");
+	if (t->timed)
+		cli_when_tell_ticks(t->cli, &t->times);
 }
 
 void timeline_longest_take(struct timeline_longest *longest, const struct timeline_span *s,

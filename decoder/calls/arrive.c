@@ -115,6 +115,16 @@ static void returned_elsewhere(struct vmpt_calls *e, struct feed *f, struct cont
 	struct frame *top = vmpt_calls_top(s);
 	u32 i;
 
+	/* A signal's handler returns to code that asks the kernel to end it. */
+	if (top->kind == VMPT_CALL_SIGNAL) {
+		settle(e, f, s, to);
+		return;
+	}
+	if (top->local && to->function && to->ip == to->function) {
+		vmpt_calls_pop_to(e, f, s, s->depth - 1);
+		jumped(e, f, s, to);
+		return;
+	}
 	if (vmpt_calls_exchange(e, s, to)) {
 		vmpt_calls_pop_to(e, f, s, s->depth - 1);
 		settle(e, f, s, to);
@@ -229,8 +239,9 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 			lost(e, f, s, to);
 		return;
 	}
-	/* SYSCALL or INT 80H is made again, or a restartable sequence was interrupted. */
-	if ((called && from - to->ip == 2) ||
+	/* SYSCALL or INT 80H is made again; an INT n, whose event has its own address; SYSENTER's
+	 * landing pad, after an INT 80H; or a restartable sequence was interrupted. */
+	if ((called && from - to->ip == 2) || to->ip - from <= 2 ||
 	    (to->function && top->function == to->function && to->ip != to->function))
 		return;
 	vmpt_calls_push(e, f, s, VMPT_CALL_SIGNAL, to, from, false);
@@ -251,6 +262,10 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 		settle(e, f, s, to);
 		return;
 	}
+	/* A jump that makes the processor see changed code: Linux's iret_to_self(). */
+	if (s->depth && !is_entry(vmpt_calls_top(s)) && to->function && to->ip != to->function &&
+	    vmpt_calls_top(s)->function == to->function)
+		return;
 	i = top_entry(s);
 	if (i == NONE || s->frame[i].kernel) {
 		if (!is_kernel(&e->space[to->space], to->ip)) {
@@ -305,7 +320,7 @@ void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 		lost(e, f, s, to);
 		break;
 	case HOW_CALL:
-		if (to->ip != c->from)
+		if (to->ip != c->from && !vmpt_calls_fills(to))
 			vmpt_calls_push(e, f, s, VMPT_CALL_CALL, to, c->from, false);
 		break;
 	case HOW_RET:

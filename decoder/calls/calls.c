@@ -205,7 +205,7 @@ static void arrive(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 	const bool called = c->how == HOW_CALL;
 
 	vmpt_calls_arrive(e, f, c, to);
-	if (called && to->role == VMPT_ROLE_SWITCH && !e->error) {
+	if (called && to->role == VMPT_ROLE_SWITCH && to->ip == to->function && !e->error) {
 		vmpt_calls_switch(e, f, c, f->at, to);
 		if (c->stack)
 			vmpt_calls_say(e, f, c->stack, VMPT_CALL_RUN, NULL, c->stack->depth);
@@ -314,9 +314,11 @@ static void take_event(struct vmpt_calls *e, struct feed *f)
 	c->from = p.ip;
 }
 
+/* Where only a guest's code is known, each of its exits leads to one of the host. */
 static void take_gap(struct vmpt_calls *e, struct feed *f)
 {
-	struct context *c = f->context;
+	const u32 space = vmpt_calls_space_of(e, f, f->part[f->part_at].space);
+	struct context *c = space == NONE ? f->context : enter_space(e, f, space);
 
 	e->counts.gaps += e->counting;
 	if (!c)

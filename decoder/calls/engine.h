@@ -88,6 +88,8 @@ struct feed {
 	size_t item;
 	bool timed_ended, ready;
 	struct vmpt_time now;	 /* of the last packet at or before the place asked for */
+	struct vmpt_time before; /* of the last packet before .followed */
+	u64 followed;		 /* the last end of a part */
 	u64 tsc, tsc_end;	 /* of the current part */
 	u32 at;			 /* in it: the current block */
 	struct context *context; /* which ran last; NULL: none */
@@ -209,6 +211,12 @@ static inline bool is_handler(const struct code *to, u64 from, u64 function)
 	if (to->function && to->ip == to->function)
 		return true;
 	return after > 2 * insn_max && !(to->function && to->function == function);
+}
+
+/* A CALL to @to only fills the processor's stack of return addresses: no RET belongs to it. */
+static inline bool vmpt_calls_fills(const struct code *to)
+{
+	return to->role == VMPT_ROLE_SWITCH && to->ip != to->function;
 }
 
 /* ---- feed.c ---- */

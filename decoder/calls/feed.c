@@ -128,18 +128,27 @@ static int follow(struct feed *f, u64 offset)
 int vmpt_calls_feed_times(struct feed *f)
 {
 	const struct part *p = &f->part[f->part_at];
+	struct vmpt_time start;
 	int ret;
 
 	if (!f->timed || f->ready)
 		return 0;
 	f->ready = true;
 	ret = follow(f, p->offset);
-	f->tsc = f->tsc_end = f->now.tsc;
+	/* An event may be before the end of the blocks before it, which is at a later time. */
+	start = p->offset < f->followed ? f->before : f->now;
+	f->tsc = f->tsc_end = start.tsc;
 	if (ret || f->tsc == VMPT_TIME_NONE)
 		return ret;
-	if (f->now.late != VMPT_TIME_OPEN)
-		f->tsc_end += f->now.late;
-	ret = follow(f, p->end);
+	if (start.late != VMPT_TIME_OPEN)
+		f->tsc_end += start.late;
+	if (p->end > f->followed) {
+		ret = follow(f, p->end - 1);
+		f->before = f->now;
+		f->followed = p->end;
+	}
+	if (!ret)
+		ret = follow(f, p->end);
 	if (f->now.tsc > f->tsc_end && f->now.tsc != VMPT_TIME_NONE)
 		f->tsc_end = f->now.tsc;
 	return ret;

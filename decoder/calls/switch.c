@@ -169,7 +169,9 @@ static bool exits_to(const struct look *l, struct candidate *c, const struct cod
 		return false;
 	c->left--;
 	s = c->lower ? c->lower : c->stack;
-	return s->cr3 == ~0ULL || s->cr3 == l->e->space[to->space].cr3;
+	/* execve() loads CR3 before it has left the kernel. */
+	return is_kernel(&l->e->space[to->space], to->ip) || s->cr3 == ~0ULL ||
+	       s->cr3 == l->e->space[to->space].cr3;
 }
 
 /* The kernel is left: those whose entry came from @to, in this address space, stay. */
@@ -193,6 +195,8 @@ static void filter_exit(struct look *l, const struct code *to)
 			if (l->candidate[i].stack->cr3 == in->cr3)
 				l->candidate[n++] = l->candidate[i];
 		l->done = true;
+		/* Of execve() that is new, too: what the RETs in the kernel said has to do. */
+		n = n ? n : all;
 	}
 	l->count = n;
 }
@@ -230,11 +234,11 @@ static void look_at(struct look *l, const struct code *to)
 	const u8 how = l->how;
 
 	l->how = HOW_NEXT;
-	if (to->role == VMPT_ROLE_SWITCH && how == HOW_CALL) {
+	if (to->role == VMPT_ROLE_SWITCH && how == HOW_CALL && !vmpt_calls_fills(to)) {
 		l->done = true;
 		return;
 	}
-	if (how == HOW_CALL && to->ip != l->from)
+	if (how == HOW_CALL && to->ip != l->from && !vmpt_calls_fills(to))
 		look_push(l, l->from, false);
 	else if (how == HOW_ENTRY && to->ip != l->from)
 		look_push(l, l->from, true);
@@ -242,7 +246,7 @@ static void look_at(struct look *l, const struct code *to)
 		look_push(l, l->from, true);
 	else if (how == HOW_RET)
 		look_back(l, to, false);
-	else if (how == HOW_EXIT)
+	else if (how == HOW_EXIT && (!to->function || to->function != l->function))
 		look_back(l, to, true);
 }
 

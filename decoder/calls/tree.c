@@ -74,7 +74,9 @@ u32 vmpt_calls_root(struct vmpt_calls *e, u32 vm, u64 cr3, u32 space)
 		return 0;
 	}
 	/* Its own number makes the hash of the node unlike that of other roots. */
-	id = add(e, hash, &(struct vmpt_call_node){ .space = space, .kind = VMPT_CALL_ROOT });
+	id = add(e, hash,
+		 &(struct vmpt_call_node){
+			 .space = space, .kind = VMPT_CALL_ROOT, .function = cr3 });
 	e->root[e->roots++] = (struct root){ .cr3 = cr3, .vm = vm, .node = id };
 	return id;
 }

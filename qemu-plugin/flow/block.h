@@ -50,6 +50,7 @@ struct block {
 	u64 target;	/* … and of its target, if it is a direct branch */
 	u8 kind;	/* its enum insn_kind */
 	bool halts;	/* it is HLT or MWAIT */
+	bool moves_sp;	/* for truth-sp=: after the block RSP is not what its pushes say */
 	/*
 	 * The last instruction is a direct branch out of the block: the address of the next block
 	 * shows that it has executed. Other last instructions set hot.armed.

@@ -223,10 +223,12 @@ void flow_block_truth(unsigned int index, void *user)
 	u64 ip, progress = vcpu->hot->progress;
 	struct truth_state state;
 	struct vmpt_now now;
+	bool moved_sp;
 
 	if (!flow_begin(vcpu))
 		return;
 	vcpu->hot->progress = 0;
+	moved_sp = vcpu->plugin->options.truth_sp && (!vcpu->block || vcpu->block->moves_sp);
 	block_begins(vcpu, block);
 	if (vcpu->code)
 		code_runs(vcpu, block, block->start + vcpu->delta);
@@ -236,6 +238,8 @@ void flow_block_truth(unsigned int index, void *user)
 	ip = read_ip(vcpu, block->start);
 	vcpu->misplaced += ip != block->start + vcpu->delta;
 	truth_block(vcpu->truth, block, ip, progress);
+	if (moved_sp)
+		truth_sp(vcpu->truth, qemu_read_reg(vcpu->regs, QREG_RSP));
 	if (truth_has_states(vcpu)) {
 		state = state_now(vcpu);
 		truth_state(vcpu->truth, &state, ip);
@@ -362,12 +366,26 @@ static void report_event(struct vcpu *vcpu, unsigned int kind, int vector, u64 f
 	units_far(vcpu, &far);
 }
 
+/* RSP before the event at @from, from the frame that it pushed, which is that of 64-bit mode. */
+static bool frame_sp(struct vcpu *vcpu, u64 from, u64 *sp)
+{
+	u64 frame[5], rsp = qemu_read_reg(vcpu->regs, QREG_RSP);
+	/* What INT n pushes is the address after it. */
+	const unsigned int size = 15;
+
+	if (!mode_long(vcpu) || !qemu_read_linear(vcpu->regs, rsp, frame, sizeof(frame)))
+		return false;
+	*sp = frame[frame[1] == from ? 4 : 3];
+	return frame[1] == from || frame[0] - from <= size;
+}
+
 static void event(struct vcpu *vcpu, u64 from, u64 to)
 {
 	bool has_state = truth_has_states(vcpu) && !vcpu->plugin->rtit;
 	unsigned int kind = VMPT_FAR_INTERRUPT;
 	struct truth_state state;
 	int vector;
+	u64 sp;
 
 	if (vcpu->asleep)
 		rtit_wakes(vcpu);
@@ -389,7 +407,13 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 	vcpu->arrive = to;
 	vcpu->arrived = true;
 	if (vcpu->truth)
-		truth_event(vcpu->truth, vcpu->hot->progress, has_state ? &state : NULL, from, to);
+		truth_stop_at(vcpu->truth, vcpu->hot->progress, from);
+	if (vcpu->plugin->options.truth_sp && frame_sp(vcpu, from, &sp))
+		truth_sp(vcpu->truth, sp);
+	if (vcpu->truth)
+		truth_event(vcpu->truth, has_state ? &state : NULL, from, to);
+	if (vcpu->plugin->options.truth_sp)
+		truth_sp(vcpu->truth, qemu_read_reg(vcpu->regs, QREG_RSP));
 	vcpu->hot->armed = 0;
 	vcpu->hot->progress = 0;
 }

@@ -155,6 +155,51 @@ void insn_classify(struct insn *insn, const u8 *bytes, size_t size)
 		insn->relative = i.raw.imm[0].value.s;
 }
 
+static bool is_sp(const ZydisDecodedOperand *op)
+{
+	return op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+	       (op->reg.value == ZYDIS_REGISTER_RSP || op->reg.value == ZYDIS_REGISTER_ESP ||
+		op->reg.value == ZYDIS_REGISTER_SP);
+}
+
+static bool decode_full(ZydisMachineMode mode, ZydisStackWidth width, const u8 *bytes, size_t size,
+			ZydisDecodedInstruction *out, ZydisDecodedOperand *operands)
+{
+	ZydisDecoder decoder;
+
+	return ZYAN_SUCCESS(ZydisDecoderInit(&decoder, mode, width)) &&
+	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, size, out, operands)) &&
+	       out->length == size;
+}
+
+bool insn_loads_sp(const u8 *bytes, size_t size)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction i;
+
+	if (!decode_full(ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64, bytes, size, &i,
+			 operands) &&
+	    !decode_full(ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32, bytes, size, &i,
+			 operands) &&
+	    !decode_full(ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16, bytes, size, &i,
+			 operands))
+		return false;
+	switch (i.mnemonic) {
+	case ZYDIS_MNEMONIC_LEAVE:
+	case ZYDIS_MNEMONIC_ENTER:
+		return true;
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_POP:
+	case ZYDIS_MNEMONIC_LEA:
+		return is_sp(&operands[0]);
+	case ZYDIS_MNEMONIC_XCHG:
+		return is_sp(&operands[0]) || is_sp(&operands[1]);
+	default:
+		return false;
+	}
+}
+
 static bool decode_bits(const u8 *bytes, size_t size, unsigned int bits,
 			ZydisDecodedInstruction *out)
 {

@@ -74,6 +74,12 @@ struct insn {
  */
 void insn_classify(struct insn *insn, const u8 *bytes, size_t size);
 
+/*
+ * Whether @bytes set RSP (ESP, SP) other than by adding to it: MOV, LEA, POP, XCHG, LEAVE, ENTER.
+ * Modes are tried as above.
+ */
+bool insn_loads_sp(const u8 *bytes, size_t size);
+
 /* What an IN, OUT, INS or OUTS accesses. */
 struct insn_io {
 	u8 width; /* of an access, in bytes: 1, 2 or 4 */

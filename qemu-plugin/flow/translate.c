@@ -283,6 +283,24 @@ static void add_table(struct plugin *plugin, struct block *block, const struct q
 	}
 }
 
+/* Whether the next block's RSP belongs in the truth. */
+static bool insn_moves_sp(const struct insn *what, const struct qemu_insn *insn)
+{
+	switch (what->kind) {
+	case INSN_PLAIN:
+		return insn_loads_sp(insn->bytes, insn->size);
+	case INSN_CALL:
+	case INSN_CALL_IND:
+	case INSN_RET:
+	case INSN_FAR:
+	case INSN_IRET:
+	case INSN_RSM:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Instruction @i of the block; @before: the hook of the one before it. Returns its hook. */
 static unsigned int add_insn(struct plugin *plugin, struct block *block,
 			     const struct qemu_block *qemu, size_t i, unsigned int before)
@@ -302,6 +320,8 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 	block->target = block->end + (u64)what.relative;
 	block->kind = what.kind;
 	block->halts = what.hook == HOOK_HLT;
+	if (plugin->options.truth_sp)
+		block->moves_sp |= insn_moves_sp(&what, &insn);
 	if (!i && block->start == RESET_VECTOR && hooked(plugin, HOOK_RESET))
 		add_site(plugin, block, &insn, HOOK_RESET, rest);
 	if (before == HOOK_CPUID && hooked(plugin, HOOK_AFTER_CPUID))
@@ -466,8 +486,8 @@ void translate_block(struct qemu_block *qemu, void *user)
 		keep(plugin, block);
 		return;
 	}
-	if (plugin->guest)
-		plugin->guest_ops->translates(plugin, block->start, qemu_block_host(qemu));
+	if (plugin->guest || plugin->watch_cr3)
+		ram_translates(plugin, block->start, qemu_block_host(qemu));
 	for (size_t i = 0; i < n; i++)
 		before = add_insn(plugin, block, qemu, i, before);
 	block->shows =

@@ -221,18 +221,26 @@ void truth_time(struct truth *truth, const struct truth_state *state, u64 tsc)
 	put(truth, &state->cr3, sizeof(state->cr3));
 }
 
-void truth_event(struct truth *truth, u64 progress, const struct truth_state *state, u64 from,
-		 u64 to)
+void truth_stop_at(struct truth *truth, u64 progress, u64 from)
 {
 	/* A direct jump cannot fault; INT n has executed, though its event has its address. */
 	bool left =
 		truth->kind == INSN_JCC || truth->kind == INSN_JMP || truth->kind == INSN_SOFT_INT;
 
 	finish(truth, retired(truth, progress, from, left));
+}
+
+void truth_event(struct truth *truth, const struct truth_state *state, u64 from, u64 to)
+{
 	if (state)
 		truth_state(truth, state, from);
 	put_address(truth, TRUTH_EVENT, from);
 	put(truth, &to, sizeof(to));
+}
+
+void truth_sp(struct truth *truth, u64 sp)
+{
+	put_address(truth, TRUTH_SP, sp);
 }
 
 void truth_begin(struct truth *truth, u64 ip)

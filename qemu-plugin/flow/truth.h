@@ -35,9 +35,12 @@ void truth_state(struct truth *truth, const struct truth_state *state, u64 ip);
 /* The last reported block begins at @tsc; of @state flags and cr3 are used. Written if it is news.
  */
 void truth_time(struct truth *truth, const struct truth_state *state, u64 tsc);
+/* An event comes at @from; @progress: as above. Then truth_event() has to come. */
+void truth_stop_at(struct truth *truth, u64 progress, u64 from);
 /* @state: at @from, where no block may have begun since a far transfer; NULL: none is written. */
-void truth_event(struct truth *truth, u64 progress, const struct truth_state *state, u64 from,
-		 u64 to);
+void truth_event(struct truth *truth, const struct truth_state *state, u64 from, u64 to);
+/* RSP where the last reported block, or what follows the last event, begins. */
+void truth_sp(struct truth *truth, u64 sp);
 void truth_begin(struct truth *truth, u64 ip);
 void truth_end(struct truth *truth, u64 ip);
 /* Whether the block that began last is not written yet and has @code. */

@@ -171,6 +171,55 @@ START_TEST(h3_cut_to_nothing)
 }
 END_TEST
 
+static void sp(u64 value)
+{
+	put(TRUTH_SP);
+	put64(value);
+}
+
+/* RSP comes with the item after it; other items have none. */
+START_TEST(stack_pointers)
+{
+	static const struct {
+		enum truth_kind kind;
+		u64 sp;
+	} want[] = {
+		{ TRUTH_RUN_BLOCK, 0x7ff0 },  { TRUTH_RUN_BLOCK, 0 },
+		{ TRUTH_RUN_BLOCK, 0x7fe8 },  { TRUTH_RUN_EVENT, 0 },
+		{ TRUTH_RUN_BLOCK, 0xe0000 }, { TRUTH_RUN_BLOCK, 0x7fe8 },
+	};
+	int fd = memfd_create("truth", 0);
+	struct truth_reader reader;
+	struct truth_item item;
+	char path[64];
+
+	start();
+	sp(0x7ff0);
+	put(START);
+	put(CALL);
+	sp(0x7fe8);
+	put(FUNCTION);
+	event(REP_IP, HANDLER_IP);
+	sp(0x123);
+	sp(0xe0000);
+	put(HANDLER);
+	sp(0x7fe8);
+	put(REP);
+	ck_assert_int_eq(write(fd, truth.words, 4 * truth.n), (ssize_t)(4 * truth.n));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ck_assert(truth_reader_open(&reader, path));
+	for (size_t i = 0; i < VMPT_ARRAY_SIZE(want); i++) {
+		ck_assert_msg(truth_reader_next(&reader, &item), "%s", reader.error);
+		ck_assert_int_eq(item.kind, want[i].kind);
+		ck_assert(item.has_sp == !!want[i].sp);
+		if (item.has_sp)
+			ck_assert_uint_eq(item.sp, want[i].sp);
+	}
+	truth_reader_close(&reader);
+	close(fd);
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *suite = suite_create("flow/truth-reader");
@@ -180,6 +229,7 @@ TEST_SUITE()
 	tcase_add_test(tc, h3_cut_by_ranges);
 	tcase_add_test(tc, h3_cut_at_events);
 	tcase_add_test(tc, h3_cut_to_nothing);
+	tcase_add_test(tc, stack_pointers);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

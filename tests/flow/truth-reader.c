@@ -196,6 +196,12 @@ static bool time_is(struct truth_reader *r)
 	return word64(r, &now->tsc) && word64(r, &now->cr3);
 }
 
+static bool sp_is(struct truth_reader *r)
+{
+	r->now.has_sp = true;
+	return word64(r, &r->now.sp);
+}
+
 static bool range(struct truth_reader *r)
 {
 	u32 n;
@@ -231,6 +237,9 @@ static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 	case TRUTH_TIME:
 		item->kind = TRUTH_RUN_TIME;
 		return time_is(r);
+	case TRUTH_SP:
+		item->kind = TRUTH_RUN_SP;
+		return sp_is(r);
 	default:
 		return fail(r, "an unknown word");
 	}
@@ -380,6 +389,7 @@ static void cut(struct truth_reader *r, struct truth_item *item)
 		return;
 	case TRUTH_RUN_RANGE:
 	case TRUTH_RUN_TIME:
+	case TRUTH_RUN_SP:
 		return;
 	case TRUTH_RUN_BLOCK:
 		take_block(r, item);
@@ -425,8 +435,12 @@ bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
 	do {
 		if (!next(r, item))
 			return false;
-	} while (item->kind == TRUTH_RUN_STATE || item->kind == TRUTH_RUN_RANGE ||
-		 item->kind == TRUTH_RUN_TIME);
+	} while (item->kind >= TRUTH_RUN_STATE && item->kind <= TRUTH_RUN_SP);
+	item->sp = r->now.sp;
+	item->has_sp = r->now.has_sp;
+	/* Begins and ends of runs may come before their block. */
+	if (item->kind == TRUTH_RUN_BLOCK || item->kind == TRUTH_RUN_EVENT)
+		r->now.has_sp = false;
 	return true;
 }
 

@@ -31,6 +31,7 @@ enum truth_kind {
 	TRUTH_RUN_STATE, /* internal to the reader, not an item … */
 	TRUTH_RUN_RANGE, /* … as are these */
 	TRUTH_RUN_TIME,
+	TRUTH_RUN_SP,
 	TRUTH_END_OF_FILE,
 };
 
@@ -41,6 +42,8 @@ struct truth_item {
 	u32 flags; /* of the block: those of truth_now, and its cr3 */
 	u64 cr3;
 	u64 from, to; /* of an event; BEGIN and END have @from */
+	u64 sp;	      /* RSP where the block begins, or before the event, if the file has it: … */
+	bool has_sp;  /* … a SP came since the one before. Not with .traced_only */
 };
 
 /* The last STATE, or of TIME flags, tsc and cr3. */
@@ -48,6 +51,8 @@ struct truth_now {
 	u32 flags; /* TRUTH_CPL … */
 	u64 ip, ctl, cr3, eptp;
 	u64 tsc;
+	u64 sp;
+	bool has_sp;
 };
 
 #define TRUTH_BUFFER 65536 /* words */

@@ -239,6 +239,8 @@ static const struct row rows[] = {
 	  "vmpt: mode=680: expected MODE; help=1 explains the options\n" },
 	{ "truth that cannot be written", 7, 7, "x86_64", true, "truth=no/such/t", -1, 0,
 	  "vmpt: truth=no/such/t: no/such/t.0: No such file or directory\n" },
+	{ "RSP of no truth", 7, 7, "x86_64", true, "truth-sp=1", -1, 0,
+	  "vmpt: truth-sp=1 needs a truth file: add truth=PREFIX\n" },
 	{ "perf-data alone", 7, 7, "x86_64", true, "perf-data=x", -1, 0,
 	  "vmpt: perf-data=x needs the host view: add host-view=DIR\n" },
 	{ "vm alone", 7, 7, "x86_64", true, "vm=a", -1, 0,

@@ -26,7 +26,7 @@ SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
 # that change, clocks of guests, several CPUs and VMs.
 SUITES = {"test-cli": ("rtit", "names", "host-only", "clocks", "vms", "commands", "split", "insn", "list",
-		       "branches", "guest"),
+		       "branches", "guest", "hot", "tree", "latency"),
 	  "test-cli-timeline": ("perf", "timeline")}
 checks = failures = 0
 
@@ -120,11 +120,15 @@ def every_command(folder, files, *options):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "insn", "--count", *options, *files)
 	vmpt(folder, "insn", *options, *files)
+	vmpt(folder, "hot", *options, *files)
 	for more in ([], ["--blocks"], ["--edges"], ["--functions"]):
 		text = vmpt(folder, "coverage", *more, *options, *files)
 		if more == ["--blocks"]:
 			(folder / "blocks.jsonl").write_text(text, encoding="utf-8")
 	vmpt(folder, "coverage", "--diff=blocks.jsonl", *options, *files)
+	for per in ("cpu", "task"):
+		vmpt(folder, "calls", f"--per={per}", *rates, *options, *files)
+	vmpt(folder, "latency", "*", *timed, *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
@@ -178,7 +182,7 @@ def b8_other_tests(folder):
 		fits(name, f"vmpt {line}", documents_of(name, text))
 	for command in ("stat", "vms", "dump"):
 		check((command, True) in seen, f"{command} of RTIT")
-	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest"):
+	for command in ("stat", "vms", "dump", "clocks", "timeline", "exits", "split", "insn", "guest", "hot", "calls", "latency"):
 		check((command, False) in seen, command)
 
 
@@ -251,7 +255,7 @@ def b8_documented():
 		keys(schema, found)
 		words = recording if path.name.startswith("recording") else common
 		for key in sorted(found):
-			stem = re.sub("_(ns|ticks)$", "_*", key)
+			stem = re.sub("_(ns|ticks|instructions)$", "_*", key)
 			check(key in words or stem in words, f"the documents lack {key} of {path.name}")
 		closed(schema, "", path.name)
 

@@ -316,8 +316,9 @@ static void do_return(void)
 	struct truth_frame f = *top();
 
 	if (f.kind == VMPT_CALL_SIGNAL) {
+		/* Its handler's frame ends where the kernel goes back. */
 		jump(program_function(P_RESTORER));
-		become(m.ip);
+		top()->function = m.ip;
 		return;
 	}
 	m.now->depth--;

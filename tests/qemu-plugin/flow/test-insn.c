@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Decoding of I/O instructions: opcodes and prefixes from SDM 2, encoded by hand.
+ * Decoding of I/O instructions, and of loads of RSP: opcodes and prefixes from SDM 2, encoded by
+ * hand.
  */
 #include "qemu-plugin/flow/insn.h"
 #include "tests/support/support.h"
@@ -62,6 +63,36 @@ START_TEST(no_io)
 }
 END_TEST
 
+/* What sets RSP, and what only moves it by pushes, pops and constants. */
+START_TEST(loads_sp)
+{
+	static const struct {
+		bool loads;
+		u8 size, bytes[8];
+	} codes[] = {
+		{ true, 3, { 0x48, 0x89, 0xc4 } },		     /* mov %rax,%rsp */
+		{ true, 7, { 0x48, 0x8b, 0xa6, 0x10, 0x10, 0, 0 } }, /* mov 0x1010(%rsi),%rsp */
+		{ true, 5, { 0xbc, 0x00, 0x7c, 0, 0 } },	     /* mov $0x7c00,%esp */
+		{ true, 3, { 0xbc, 0x00, 0x7c } },		     /* mov $0x7c00,%sp */
+		{ true, 1, { 0x5c } },				     /* pop %rsp */
+		{ true, 1, { 0xc9 } },				     /* leave */
+		{ true, 4, { 0xc8, 0x10, 0, 0 } },		     /* enter $16,$0 */
+		{ true, 2, { 0x48, 0x94 } },			     /* xchg %rax,%rsp */
+		{ true, 4, { 0x48, 0x8d, 0x65, 0xf0 } },	     /* lea -16(%rbp),%rsp */
+		{ false, 4, { 0x48, 0x83, 0xec, 0x10 } },	     /* sub $16,%rsp */
+		{ false, 3, { 0x48, 0x89, 0xe5 } },		     /* mov %rsp,%rbp */
+		{ false, 1, { 0x55 } },				     /* push %rbp */
+		{ false, 1, { 0x58 } },				     /* pop %rax */
+		{ false, 3, { 0x48, 0x87, 0xd8 } },		     /* xchg %rbx,%rax */
+		{ false, 2, { 0x48, 0x0f } },			     /* cut */
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		ck_assert_msg(insn_loads_sp(codes[i].bytes, codes[i].size) == codes[i].loads,
+			      "code %zu", i);
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *suite = suite_create("qemu-plugin/insn");
@@ -69,6 +100,7 @@ TEST_SUITE()
 
 	tcase_add_loop_test(tcase, io, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(tcase, no_io);
+	tcase_add_test(tcase, loads_sp);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
