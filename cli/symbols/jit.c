@@ -16,6 +16,7 @@
 #include "util/search.h"
 
 #define SYMBOLS_MAX 4000000
+#define FILES_MAX   4096
 #define LINE_BYTES  4096
 #define RECORD_MAX  (16u << 20) /* of a jitdump */
 #define BACK_MAX    64		/* functions that may lie over one address */
@@ -95,8 +96,15 @@ bool names_is_jit(const char *path, const char *head, size_t size)
 int names_jit_add(struct cli *cli, struct code_names *n, const char *path, size_t given)
 {
 	struct names_jit *j;
+	size_t i;
 
 	if (given == SIZE_MAX && pid_of(path) < 0)
+		return CLI_OK;
+	/* Children have their parent's map of it. */
+	for (i = 0; i < n->jits && given == SIZE_MAX; i++)
+		if (!strcmp(n->jit[i].path, path))
+			return CLI_OK;
+	if (n->jits == FILES_MAX)
 		return CLI_OK;
 	if (vmpt_grow(&n->jit, n->jits))
 		return cli_no_memory(cli);

@@ -110,22 +110,45 @@ const struct vmpt_host_process *vmpt_host_running(const struct vmpt_host *h, int
 
 /* ---- CR3 ---- */
 
+static u32 find_cr3(const struct vmpt_host *h, u64 cr3)
+{
+	return vmpt_hash_find(&h->cr3_of, vmpt_mix64(cr3), k, h->cr3[k].cr3 == cr3);
+}
+
+/* Vote number @vote was given. */
+static int count_vote(struct vmpt_host *h, u32 vote)
+{
+	const u64 cr3 = h->vote[vote].cr3;
+	u32 i = find_cr3(h, cr3);
+
+	if (i == VMPT_HASH_NONE) {
+		i = (u32)h->cr3s;
+		if (vmpt_grow(&h->cr3, h->cr3s) || vmpt_hash_add(&h->cr3_of, vmpt_mix64(cr3), i))
+			return -VMPT_E_NOMEM;
+		h->cr3[h->cr3s++] = (struct host_cr3){ .cr3 = cr3, .best = vote };
+	}
+	h->cr3[i].votes++;
+	if (h->vote[vote].count > h->vote[h->cr3[i].best].count)
+		h->cr3[i].best = vote;
+	return 0;
+}
+
 static int add_vote(struct vmpt_host *h, u64 cr3, u32 process)
 {
 	const u64 hash = vmpt_mix64(cr3 ^ (u64)process << 52);
 	u32 i = vmpt_hash_find(&h->vote_of, hash, k,
 			       h->vote[k].cr3 == cr3 && h->vote[k].process == process);
 
-	if (i != VMPT_HASH_NONE) {
-		h->vote[i].count += h->vote[i].count < UINT32_MAX;
-		return 0;
+	if (i == VMPT_HASH_NONE) {
+		i = (u32)h->votes;
+		if (h->votes == VOTES_MAX)
+			return 0;
+		if (vmpt_grow(&h->vote, h->votes) || vmpt_hash_add(&h->vote_of, hash, i))
+			return -VMPT_E_NOMEM;
+		h->vote[h->votes++] = (struct host_vote){ cr3, process, 0 };
 	}
-	if (h->votes == VOTES_MAX)
-		return 0;
-	if (vmpt_grow(&h->vote, h->votes) || vmpt_hash_add(&h->vote_of, hash, (u32)h->votes))
-		return -VMPT_E_NOMEM;
-	h->vote[h->votes++] = (struct host_vote){ cr3, process, 1 };
-	return 0;
+	h->vote[i].count += h->vote[i].count < UINT32_MAX;
+	return count_vote(h, i);
 }
 
 static int take_batch(struct vmpt_host *h, const struct vmpt_timed_batch *t, int cpu, int tid)
@@ -171,16 +194,13 @@ int vmpt_host_stream(struct vmpt_host *h, const struct vmpt_clocks *clocks, size
 
 const struct vmpt_host_process *vmpt_host_cr3(const struct vmpt_host *h, u64 cr3)
 {
-	const struct host_vote *best = NULL;
-	u64 all = 0;
-	size_t i;
+	u32 i = find_cr3(h, cr3 & CR3_MASK);
+	const struct host_vote *best;
 
-	for (i = 0; i < h->votes; i++) {
-		if (h->vote[i].cr3 != (cr3 & CR3_MASK))
-			continue;
-		all += h->vote[i].count;
-		if (!best || h->vote[i].count > best->count)
-			best = &h->vote[i];
-	}
-	return best && all - best->count <= all / 16 ? &h->process[best->process].process : NULL;
+	if (i == VMPT_HASH_NONE)
+		return NULL;
+	best = &h->vote[h->cr3[i].best];
+	return h->cr3[i].votes - best->count <= h->cr3[i].votes / 16
+		       ? &h->process[best->process].process
+		       : NULL;
 }

@@ -484,6 +484,8 @@ void vmpt_host_close(struct vmpt_host *h)
 	free(h->vote);
 	vmpt_hash_free(&h->file_of);
 	vmpt_hash_free(&h->vote_of);
+	free(h->cr3);
+	vmpt_hash_free(&h->cr3_of);
 	free(h);
 }
 

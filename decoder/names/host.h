@@ -63,6 +63,12 @@ struct host_vote {
 	u32 process, count;
 };
 
+/* A CR3, and who has most of its votes. */
+struct host_cr3 {
+	u64 cr3, votes;
+	u32 best; /* vote */
+};
+
 struct vmpt_host {
 	struct host_process *process; /* by pid, then by time, once all are read */
 	size_t processes;
@@ -78,9 +84,12 @@ struct vmpt_host {
 	size_t runs;
 	struct host_thread *thread; /* by tid */
 	size_t threads;
-	struct host_vote *vote; /* by CR3 as vmpt_host_stream() adds them */
+	struct host_vote *vote; /* as vmpt_host_stream() adds them */
 	size_t votes;
 	struct vmpt_hash vote_of;
+	struct host_cr3 *cr3;
+	size_t cr3s;
+	struct vmpt_hash cr3_of;
 };
 
 /* ---- host-maps.c ---- */

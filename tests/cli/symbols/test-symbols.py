@@ -9,6 +9,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -271,6 +272,21 @@ def test_host():
 	assert all("line" in r for r in rows) or not LINES
 
 
+def test_host_real():
+	"""A recording of one process, without PIPs: what perf says of it."""
+	data = os.path.join(os.environ.get("VMPT_DATA", "/none"), "host-loopy.perf.data")
+	if not os.path.exists(data) or not shutil.which("perf"):
+		return
+	said = run("perf", "script", "-D", "-i", data).stdout
+	pid, path = re.search(r"MMAP2 (\d+)/\d+: \[0x400000\(.*r-xp (\S+)", said).groups()
+	comm = re.search(r"COMM exec: (\S+):" + pid, said).group(1)
+	with open("code", "wb") as out:
+		out.write(b"\x90" * 0x1000)
+	rows = [r for r in insn("--code=host:code@0x400000", data) if int(r["ip"], 16) >> 12 == 0x400]
+	assert len(rows) > 100
+	expect({(int(pid), comm, path)}, {(r["tgid"], r["comm"], r["module"]) for r in rows})
+
+
 def test_host_kernel():
 	"""eBPF programs, trampolines and modules of the host's kernel; its list in perf's cache."""
 	code = bytes.fromhex("9090c3")
@@ -407,7 +423,8 @@ class Server:
 
 		self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 		threading.Thread(target=self.server.serve_forever, daemon=True).start()
-		self.env = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{self.server.server_port}/",
+		# glibc's dprintf() in libdebuginfod leaks for LeakSanitizer.
+		self.env = {"ASAN_OPTIONS": "detect_leaks=0", "DEBUGINFOD_URLS": f"http://127.0.0.1:{self.server.server_port}/",
 			    "DEBUGINFOD_CACHE_PATH": os.path.abspath("cache"),
 			    "no_proxy": "127.0.0.1"}
 
