@@ -56,7 +56,8 @@ static void leave_at_fup(struct engine *e, u64 offset, bool off)
 	if (e->c.place == RUNNING && !vmpt_flow_leave_at(e, e->c.fup_ip) &&
 	    (!vmpt_flow_other_code(e, &need) || !vmpt_flow_leave_at(e, e->c.fup_ip)))
 		vmpt_flow_lose(e, offset);
-	vmpt_flow_mark(e, offset, VMPT_FLOW_EVENT, off, e->c.fup_space, e->c.fup_ip);
+	if (e->options.events)
+		vmpt_flow_mark(e, offset, VMPT_FLOW_EVENT, off, e->c.fup_space, e->c.fup_ip);
 }
 
 /* The space in which the flow is; for a batch of its own, also where it is not known where. */
@@ -64,7 +65,7 @@ static u32 space_here(struct engine *e)
 {
 	u32 space = vmpt_flow_in(e);
 
-	if (space != NONE || !(e->options.events || e->options.switches))
+	if (space != NONE)
 		return space;
 	if (e->c.space == NONE)
 		e->c.space = vmpt_flow_space_now(e);
@@ -97,7 +98,8 @@ static int on_fup(struct engine *e, const struct vmpt_pt_packet *pkt)
 		return 0;
 	e->c.pending |= PENDING_FUP;
 	e->c.fup_ip = e->c.last_ip;
-	e->c.fup_space = space_here(e);
+	if (e->options.events || e->options.switches)
+		e->c.fup_space = space_here(e);
 	return e->error;
 }
 
@@ -142,8 +144,9 @@ static int on_pge(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 			vmpt_flow_lose(e, at);
 	}
 	e->c.place = LOST;
-	vmpt_flow_mark(e, at, VMPT_FLOW_ON, false, space_here(e),
-		       pkt->ip.ipbytes ? e->c.last_ip : 0);
+	if (e->options.switches)
+		vmpt_flow_mark(e, at, VMPT_FLOW_ON, false, space_here(e),
+			       pkt->ip.ipbytes ? e->c.last_ip : 0);
 	if (!pkt->ip.ipbytes)
 		return 0;
 	vmpt_flow_stack_clear(&e->s);
@@ -186,8 +189,10 @@ bool vmpt_flow_pgd(struct engine *e, u64 offset, bool has_ip)
 static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 {
 	u8 pending = e->c.pending;
-	u32 space = pending & PENDING_FUP ? e->c.fup_space : space_here(e);
+	u32 space = e->c.fup_space;
 
+	if (e->options.switches && !(pending & PENDING_FUP))
+		space = space_here(e);
 	e->c.pending = 0;
 	if (pending & PENDING_FUP) {
 		e->c.pending = pending & PENDING_FUP;
@@ -196,7 +201,9 @@ static void on_pgd(struct engine *e, u64 at, const struct vmpt_pt_packet *pkt)
 		vmpt_flow_pgd(e, at, pkt->ip.ipbytes != 0);
 	}
 	e->c.place = DISABLED;
-	vmpt_flow_mark(e, at, VMPT_FLOW_OFF, false, space, pkt->ip.ipbytes ? e->c.last_ip : 0);
+	if (e->options.switches)
+		vmpt_flow_mark(e, at, VMPT_FLOW_OFF, false, space,
+			       pkt->ip.ipbytes ? e->c.last_ip : 0);
 }
 
 /* ---- PSB+ ---- */

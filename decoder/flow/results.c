@@ -55,9 +55,7 @@ void vmpt_flow_time_mark(struct engine *e, u64 at)
 
 void vmpt_flow_mark(struct engine *e, u64 at, enum vmpt_flow_kind kind, bool off, u32 space, u64 ip)
 {
-	bool wanted = kind == VMPT_FLOW_EVENT ? e->options.events : e->options.switches;
-
-	if (!wanted || e->quiet)
+	if (e->quiet)
 		return;
 	if (e->blocks)
 		vmpt_flow_close_batch(e, 0, 0, false);
