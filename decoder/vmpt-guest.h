@@ -130,6 +130,25 @@ int vmpt_guest_open_abi(struct vmpt_guest **guest, struct vmpt_image *image, str
 /* @guest may be NULL. The image stays open. */
 void vmpt_guest_close(struct vmpt_guest *guest);
 
+/*
+ * The guest has run on, and its image has memory that changes (.memory of struct
+ * vmpt_image_source): read its tasks again. What was returned of tasks and maps is gone; symbols
+ * and modules are as they were. 0 or -VMPT_E_NOMEM.
+ */
+int vmpt_guest_update(struct vmpt_guest *guest);
+/*
+ * What is now at the .address of a task, without .program: a comparison shows whether it is still
+ * the same task. Its maps are read again when they are asked for next. Cheap: translations of the
+ * kernel's addresses are those of the last vmpt_guest_update(). False: it cannot be read.
+ */
+bool vmpt_guest_task_now(struct vmpt_guest *guest, u64 address, struct vmpt_guest_task *task);
+/*
+ * The same of the process with the page tables at @cr3, as of vmpt_guest_task_at(), but with its
+ * .program, which is there until the next vmpt_guest_update(). It is looked for among the 4,096
+ * newest, so one that has just begun is found soon. False: none of them has it, or it ends.
+ */
+bool vmpt_guest_find_task(struct vmpt_guest *guest, u64 cr3, struct vmpt_guest_task *task);
+
 /* The texts in @kernel are the guest's. */
 void vmpt_guest_kernel(const struct vmpt_guest *guest, struct vmpt_guest_kernel *kernel);
 

@@ -156,8 +156,14 @@ struct vmpt_image_source {
 	 * is kept.
 	 */
 	int (*physical)(void *opaque, u64 physical, u8 bytes[VMPT_PAGE]);
+	/*
+	 * In place of .physical, which is NULL then: the page at @physical in memory that stays
+	 * where it is and may be written at any time, as a running guest's; NULL: there is no such
+	 * page. Nothing is kept. For vmpt-guest.h only, which copies what it looks at.
+	 */
+	const u8 *(*memory)(void *opaque, u64 physical);
 	void (*close)(void *opaque); /* with the image; may be NULL */
-	void *opaque;		     /* for both */
+	void *opaque;		     /* for all */
 	u8 paging;		     /* enum vmpt_paging */
 };
 /*

@@ -22,7 +22,9 @@ enum option_view {
 	PT = 4,
 	RTIT = 8,
 	/* … or a code stream */
-	CODE = 16
+	CODE = 16,
+	/* … or a list of tasks */
+	TASKS = 32
 };
 
 struct option {
@@ -72,6 +74,10 @@ static const struct option table[] = {
 	  "with host-view: write the code that the guest executes to FILE", 0, 0 },
 	{ "code-limit", OPT_NUMBER, CODE, AT(code_limit), "MIB", "largest size of that file (256)",
 	  1, 1 << 20 },
+	{ "tasks", OPT_TEXT, HOST_VIEW, AT(tasks), "FILE",
+	  "with host-view: write the processes of a Linux guest to FILE", 0, 0 },
+	{ "symbols", OPT_TEXT, TASKS, AT(symbols), "FILE",
+	  "with tasks: write the functions of its kernel to FILE", 0, 0 },
 	{ "guest-view", OPT_FLAG, ANY_VIEW, AT(guest_view), "1",
 	  "the guest's processor has PT, or RTIT", 0, 0 },
 	{ "pt", OPT_TEXT, GUEST_VIEW | PT, AT(cpu), "NAME",
@@ -197,6 +203,8 @@ static int check_view(const struct options *options, const struct option *opt, c
 		why = "needs the guest view: add guest-view=1";
 	else if (opt->needs & CODE && !options->code)
 		why = "needs a code stream: add code=FILE";
+	else if (opt->needs & TASKS && !options->tasks)
+		why = "needs a list of tasks: add tasks=FILE";
 	else if (opt->needs & PT && options->rtit)
 		why = "is of Intel PT, not of RTIT";
 	else if (opt->needs & RTIT && !options->rtit)

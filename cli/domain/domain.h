@@ -21,7 +21,7 @@ struct domain_options {
 	struct cli_strings set;	    /* [DOMAIN:]NAME=VALUE */
 	bool set_used[CLI_STRINGS]; /* a file has its placeholder */
 
-	bool console, force, perf_data, no_code;
+	bool console, force, perf_data, no_code, no_tasks;
 	u64 seconds;
 	const char *output, *plugin, *cpus, *host, *isa;
 };
@@ -91,7 +91,7 @@ char *domain_xml_value(xmlDoc *doc, const char *path);
 /* The plugin's options NAME=VALUE, not quoted. */
 struct domain_plugin {
 	const char *file; /* NULL: that of the XML, else ours */
-	const char *option[8];
+	const char *option[10];
 	size_t options;
 };
 

@@ -80,17 +80,18 @@ static bool has_state(int dir, int cpu)
 
 /* util/code-stream.h, in any version */
 #define CODE_MARK "VMPTCOD"
+/* qemu-plugin/host/tasks-file.c */
+#define TASKS_MARK   "{\"tsc\":\"0x"
+#define SYMBOLS_MARK "766d707473796d73"
 
-/* "vm0.code" and so on. */
-static bool is_code_stream(const char *file)
+/* "vm0.code" and so on: by @form, TRACE_CODE. */
+static bool is_of_vm(const char *file, const char *form)
 {
-	char name[32];
-	size_t n;
+	const char *end = strchr(file, '.');
+	size_t n = end ? (size_t)(end - file) : 0;
 
-	if (sscanf(file, "vm%5zu", &n) != 1)
-		return false;
-	snprintf(name, sizeof(name), TRACE_CODE, n);
-	return !strcmp(file, name);
+	return n > 2 && n < 8 && !strncmp(file, "vm", 2) &&
+	       2 + strspn(file + 2, "0123456789") == n && !strcmp(end, strchr(form, '.'));
 }
 
 /* How a file begins; NULL: it has no name of a trace. */
@@ -110,8 +111,12 @@ static const char *mark_of(const char *file)
 			return known[i].mark;
 	if (trace_cpu_of(file, ".state") >= 0)
 		return STATE_MARK;
-	if (is_code_stream(file))
+	if (is_of_vm(file, TRACE_CODE))
 		return CODE_MARK;
+	if (is_of_vm(file, TRACE_TASKS))
+		return TASKS_MARK;
+	if (is_of_vm(file, TRACE_SYMBOLS))
+		return SYMBOLS_MARK;
 	return trace_stream_of(file) >= 0 ? "" : NULL;
 }
 

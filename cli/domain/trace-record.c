@@ -97,6 +97,30 @@ static json_t *code(struct cli *cli, const struct domain_run *run)
 	return list;
 }
 
+bool trace_has_tasks(const struct domain_options *o)
+{
+	return !o->no_tasks && (!o->isa || strcmp(o->isa, "rtit") != 0);
+}
+
+/* The guests' processes and their kernels' functions. */
+static json_t *tasks(struct cli *cli, const struct domain_run *run)
+{
+	json_t *list = json_array(), *one;
+	char name[32];
+	size_t i;
+
+	for (i = 0; i < run->domains; i++) {
+		one = json_object();
+		snprintf(name, sizeof(name), TRACE_TASKS, i);
+		cli_json_string(cli, one, "file", name);
+		snprintf(name, sizeof(name), TRACE_SYMBOLS, i);
+		cli_json_string(cli, one, "symbols", name);
+		cli_json_string(cli, one, "vm", run->domain[i].name);
+		cli_json_add(cli, list, one);
+	}
+	return list;
+}
+
 int trace_record(struct cli *cli, const struct domain_run *run, struct trace *t)
 {
 	const struct domain_options *o = cli->data;
@@ -131,6 +155,8 @@ int trace_record(struct cli *cli, const struct domain_run *run, struct trace *t)
 	}
 	cli_json_string(cli, head, "side_record", TRACE_RECORD);
 	cli_json_set(cli, head, "code", code(cli, run));
+	if (trace_has_tasks(o))
+		cli_json_set(cli, head, "tasks", tasks(cli, run));
 	return cli_recorder_open(&t->recorder, cli, t->dir, head);
 }
 

@@ -119,7 +119,7 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 	const struct domain_options *o = run->cli->data;
 	const struct domain *d = &run->domain[i];
 	struct domain_plugin plugin = { .file = file };
-	char *text[9], mode[8], stream[32];
+	char *text[10], mode[8], name[32];
 	size_t n = 0, k;
 	int code = CLI_OK;
 
@@ -134,9 +134,15 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 	text[n++] = option("mode", mode, "");
 	if (o->perf_data)
 		text[n++] = option("perf-data", t->dir, "/perf.data");
-	snprintf(stream, sizeof(stream), "/" TRACE_CODE, i);
+	snprintf(name, sizeof(name), "/" TRACE_CODE, i);
 	if (!o->no_code)
-		text[n++] = option("code", t->dir, stream);
+		text[n++] = option("code", t->dir, name);
+	if (trace_has_tasks(o)) {
+		snprintf(name, sizeof(name), "/" TRACE_TASKS, i);
+		text[n++] = option("tasks", t->dir, name);
+		snprintf(name, sizeof(name), "/" TRACE_SYMBOLS, i);
+		text[n++] = option("symbols", t->dir, name);
+	}
 	for (k = 0; k < n; k++) {
 		plugin.option[plugin.options++] = text[k];
 		if (!text[k])

@@ -10,7 +10,10 @@
 
 #define TRACE_CPUS   256
 #define TRACE_RECORD CLI_FOLDER_SIDE
-#define TRACE_CODE   "vm%zu.code" /* of domain 0, 1, ... */
+/* Of domain 0, 1, ... */
+#define TRACE_CODE    "vm%zu.code"
+#define TRACE_TASKS   "vm%zu.tasks"
+#define TRACE_SYMBOLS "vm%zu.symbols"
 
 /* One vCPU, by name of its VM; as assigned by us. */
 struct trace_vcpu {
@@ -45,6 +48,8 @@ int trace_folder(const struct cli *cli, const struct domain_link *link, struct t
 void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
 /* ---- trace-record.c ---- */
 
+/* Whether the guests' processes are kept: nothing reads them with RTIT. */
+bool trace_has_tasks(const struct domain_options *options);
 /* Begin recording.json. 0, or an exit code after a message; then trace_record_end() in either case.
  */
 int trace_record(struct cli *cli, const struct domain_run *run, struct trace *trace);

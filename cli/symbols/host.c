@@ -193,7 +193,16 @@ bool code_names_at(const struct code_names *n, struct names_space *space,
 		   const struct vmpt_stream *stream, u64 tsc)
 {
 	const struct vmpt_host_process *p;
+	const struct vmpt_space in = space->in;
 
+	/* Its page tables may be another process's by now. */
+	if (!space->host && space->known && tsc != VMPT_TIME_NONE &&
+	    (tsc < space->from || tsc >= space->to)) {
+		code_names_space_at(n, space->vm, !in.no_cr3, in.cr3, tsc, space);
+		code_names_in(space, &in);
+		space->tsc = tsc;
+		return true;
+	}
 	space->tsc = tsc;
 	if (!space->host || space->sure || (tsc == VMPT_TIME_NONE && stream->cpu >= 0))
 		return false;

@@ -36,7 +36,7 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 		elf_symbols_sort(&n->symbols);
 		names_programs_sort(n);
 	}
-	return code;
+	return code ? code : code_tasks_open(cli, &n->tasks);
 }
 
 void code_names_close(struct code_names *n)
@@ -54,13 +54,14 @@ void code_names_close(struct code_names *n)
 	names_debuginfod_close(n);
 	names_vdso_free(n);
 	code_files_close(&n->files);
+	code_tasks_close(n->tasks);
 	memset(n, 0, sizeof(*n));
 }
 
 bool code_names_any(const struct code_names *n)
 {
-	return n->guests || n->symbols.count || n->jits || n->match || n->host_kernel.processes ||
-	       n->host_kernel.symbols;
+	return n->guests || n->symbols.count || n->jits || n->match || n->tasks ||
+	       n->host_kernel.processes || n->host_kernel.symbols;
 }
 
 /* ---- guests ---- */
@@ -136,13 +137,16 @@ int code_names_add_image(struct cli *cli, struct code_names *n, const struct cod
 	return check_kernels(cli, n, g);
 }
 
-void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3,
-		      struct names_space *space)
+void code_names_space_at(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3, u64 tsc,
+			 struct names_space *space)
 {
+	struct code_tasks_found found;
 	size_t i;
 	bool cut;
 
-	*space = (struct names_space){ .vm = vm, .tsc = VMPT_TIME_NONE };
+	*space = (struct names_space){
+		.vm = vm, .tasks = n->tasks, .tsc = VMPT_TIME_NONE, .to = ~0ULL
+	};
 	if (n->host && vm && !strcmp(vm, "host")) {
 		names_host_space(n, has_cr3, cr3, space);
 		return;
@@ -150,12 +154,25 @@ void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, 
 	for (i = 0; i < n->guests && !space->guest; i++)
 		if (code_is_for(n->guest[i].given, vm))
 			space->guest = &n->guest[i];
-	if (!space->guest || !has_cr3)
+	if (has_cr3 && code_tasks_find(n->tasks, vm, cr3, tsc, &found)) {
+		space->task = found.task;
+		space->map = found.map;
+		space->maps = found.maps;
+		space->from = found.from;
+		space->to = found.to;
+	}
+	if (!space->guest || !has_cr3 || space->task)
 		return;
 	space->task = vmpt_guest_task_at(space->guest->guest, cr3);
 	if (space->task &&
 	    vmpt_guest_maps(space->guest->guest, space->task, &space->map, &space->maps, &cut))
 		space->maps = 0;
+}
+
+void code_names_space(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3,
+		      struct names_space *space)
+{
+	code_names_space_at(n, vm, has_cr3, cr3, ~0ULL, space);
 }
 
 /* ---- names ---- */
@@ -191,7 +208,8 @@ static bool find_kernel(const struct names_space *space, u64 ip, struct names_fo
 {
 	struct vmpt_guest_symbol s;
 
-	if (!vmpt_guest_symbol_at(space->guest->guest, ip, &s))
+	if (space->guest ? !vmpt_guest_symbol_at(space->guest->guest, ip, &s)
+			 : !code_tasks_symbol(space->tasks, space->vm, ip, &s))
 		return false;
 	cli_safe_name(s.name, found->safe);
 	found->name = found->safe;
@@ -275,9 +293,9 @@ static bool find(struct cli *cli, const struct code_names *n, const struct names
 	}
 	if (space->host)
 		return names_host_find(n, space, ip, found);
-	if (space->guest)
-		return find_kernel(space, ip, found);
-	return find_code(cli, n, space, ip, found);
+	if (find_kernel(space, ip, found))
+		return true;
+	return !space->guest && find_code(cli, n, space, ip, found);
 }
 
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Whose code an address is: the function, and the process. Names are, in this order, of the files
- * that were given (--symbols), of the kernel in the VM's memory image, and of programs with the
- * build ids that processes in it have mapped, from the folders that were given.
+ * that were given (--symbols), of the kernel in the VM's memory image or in the recording, and of
+ * programs with the build ids that processes have mapped, from the folders that were given.
+ * Processes are those of the recording at that time, else of the image.
  */
 #ifndef VMPT_CLI_SYMBOLS_NAMES_H
 #define VMPT_CLI_SYMBOLS_NAMES_H
@@ -11,6 +12,7 @@
 
 #include "cli/lines/lines.h"
 #include "cli/symbols/code.h"
+#include "cli/symbols/tasks.h"
 #include "decoder/vmpt-guest.h"
 #include "decoder/vmpt-host.h"
 
@@ -54,12 +56,14 @@ struct code_names {
 	const struct vmpt_lines_ops *ops; /* of it */
 	struct names_debug *debug;	  /* of the first .debugs of .files */
 	size_t debugs;
+	struct code_tasks *tasks; /* of the recording; NULL: none */
 };
 
-/* An address space, to be asked for once: names_space(). */
+/* An address space, to be asked for once: code_names_space(). */
 struct names_space {
 	const char *vm;			    /* NULL: not known */
 	const struct names_guest *guest;    /* NULL: no image of this VM's memory is known */
+	const struct code_tasks *tasks;	    /* of the recording, or NULL */
 	const struct vmpt_guest_task *task; /* NULL: not known */
 	const struct vmpt_guest_map *map;   /* of .task */
 	size_t maps;
@@ -70,6 +74,7 @@ struct names_space {
 	u64 tsc;	 /* when; ~0: not known */
 	bool known;	 /* .in is: code_names_in() */
 	struct vmpt_space in;
+	u64 from, to; /* TSC: it is to be asked for again outside of [from, to) */
 };
 
 struct names_found {
@@ -126,6 +131,9 @@ bool code_names_at(const struct code_names *n, struct names_space *space,
 int code_names_by_code(struct cli *cli, struct code_names *n, struct vmpt_code *code);
 /* Say which address space of the trace @space is; after code_names_space(). */
 void code_names_in(struct names_space *space, const struct vmpt_space *in);
+/* The same at a TSC of the trace; ~0: at its end. */
+void code_names_space_at(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3, u64 tsc,
+			 struct names_space *space);
 /* The function at @ip; false: not even the file is known. */
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
 		     u64 ip, struct names_found *found);

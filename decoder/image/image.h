@@ -52,7 +52,7 @@ struct vmpt_image {
 	bool paging_guessed; /* neither the image nor its user said it */
 	u64 *cr3;	     /* of the vCPUs, as a dump has them */
 	size_t cr3_count;
-	struct vmpt_image_source source; /* .physical NULL: none */
+	struct vmpt_image_source source; /* .physical and .memory NULL: none */
 	pthread_mutex_t lock;
 	struct code_stream *code; /* all of it, if it is one: code-stream.h */
 	struct patches *patches;  /* linear memory that was written: patches.h */
@@ -87,8 +87,10 @@ void vmpt_image_file_close(struct image_file *f);
 /* @n bytes at @offset, which lie in the file: how many could be read. */
 size_t vmpt_image_file_read(const struct image_file *f, u64 offset, u8 *to, size_t n);
 
-/* ---- image.c ---- */
+/* ---- open.c, image.c ---- */
 
+/* Of an image that does not say it: as its user says, @paging, else a guess. */
+void vmpt_image_set_paging(struct vmpt_image *image, u8 paging);
 /* For kinds without .address: 0, or with one -VMPT_E_INVAL with @diag filled. */
 int vmpt_image_no_address(const struct vmpt_image_options *options, struct vmpt_diag *diag);
 

@@ -9,12 +9,15 @@
 static int scan_source(struct vmpt_image *image, vmpt_image_scan_fn *take, void *opaque)
 {
 	u8 bytes[VMPT_PAGE];
-	const struct vmpt_page page = { .bytes = bytes, .to = ~0ULL };
+	struct vmpt_page page = { .bytes = bytes, .to = ~0ULL };
 	u64 at, last = 0;
 	int ret = 0;
 
 	for (at = 0; at < END && at - last <= HOLE_MAX && ret >= 0; at += VMPT_PAGE) {
-		ret = image->source.physical(image->source.opaque, at, bytes);
+		if (image->source.memory)
+			ret = (page.bytes = image->source.memory(image->source.opaque, at)) != NULL;
+		else
+			ret = image->source.physical(image->source.opaque, at, bytes);
 		if (ret <= 0)
 			continue;
 		last = at;
@@ -48,13 +51,13 @@ static int scan_extents(struct vmpt_image *image, vmpt_image_scan_fn *take, void
 
 int vmpt_image_scan(struct vmpt_image *image, vmpt_image_scan_fn *take, void *opaque)
 {
+	bool source = image->source.physical || image->source.memory;
 	int ret;
 
-	if (image->code || (!image->source.physical && !image->physical.count))
+	if (image->code || (!source && !image->physical.count))
 		return -VMPT_E_UNSUPPORTED;
 	pthread_mutex_lock(&image->lock);
-	ret = image->source.physical ? scan_source(image, take, opaque)
-				     : scan_extents(image, take, opaque);
+	ret = source ? scan_source(image, take, opaque) : scan_extents(image, take, opaque);
 	pthread_mutex_unlock(&image->lock);
 	return ret;
 }

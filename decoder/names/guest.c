@@ -14,15 +14,18 @@ static int read_banner(struct vmpt_guest *g)
 	    !vmpt_guest_string(g, at, banner, sizeof(banner)))
 		return 0;
 	banner[strcspn(banner, "\n")] = '\0';
-	g->kernel.banner = vmpt_guest_keep_string(g, banner);
+	g->kernel.banner = vmpt_guest_keep_string(&g->text, banner);
 	return g->kernel.banner ? 0 : -VMPT_E_NOMEM;
 }
 
-/* Where the array of all struct page is: KASLR moves it. */
-static void find_page_map(struct vmpt_guest *g)
+/* Where the array of all struct page is: KASLR moves it. What the kernel maps itself: by its ops.
+ */
+static void find_data(struct vmpt_guest *g)
 {
 	u64 at;
 
+	if (!vmpt_guest_address(g, "special_mapping_vmops", &g->special_ops))
+		g->special_ops = 0;
 	if (!vmpt_guest_address(g, "vmemmap_base", &at) || !vmpt_guest_u64(g, at, &g->page_map))
 		g->page_map = 0;
 }
@@ -53,7 +56,7 @@ static int read_guest(struct vmpt_guest *g, struct vmpt_diag *diag)
 		ret = read_banner(g);
 		if (!ret)
 			ret = read_lists(g);
-		find_page_map(g);
+		find_data(g);
 		vmpt_guest_sort_symbols(g);
 		g->kernel.symbols = (u32)g->symbols;
 	}
@@ -86,17 +89,22 @@ void vmpt_guest_close(struct vmpt_guest *g)
 {
 	if (!g)
 		return;
-	while (g->maps_count)
-		free(g->maps[--g->maps_count].map);
-	free(g->maps);
+	vmpt_guest_drop_tasks(g);
 	free(g->symbol);
 	free(g->names);
 	free(g->range);
 	free(g->module);
-	free(g->task);
-	vmpt_hash_free(&g->task_of);
 	vmpt_guest_text_free(&g->text);
 	free(g);
+}
+
+int vmpt_guest_update(struct vmpt_guest *g)
+{
+	vmpt_guest_forget(g);
+	vmpt_guest_drop_tasks(g);
+	g->kernel.lacks &= ~(u32)VMPT_GUEST_TASKS_CUT;
+	g->kernel.tasks = 0;
+	return g->symbols ? vmpt_guest_read_tasks(g) : 0;
 }
 
 void vmpt_guest_kernel(const struct vmpt_guest *g, struct vmpt_guest_kernel *kernel)

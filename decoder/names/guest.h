@@ -135,7 +135,8 @@ struct vmpt_guest {
 		bool five; /* levels of page tables */
 	} info;
 	struct vmpt_guest_kernel kernel;
-	struct guest_text text;
+	struct guest_text text;	  /* of what is read once … */
+	struct guest_text listed; /* … and of tasks and maps */
 
 	struct guest_symbol *symbol; /* by address */
 	size_t symbols;
@@ -153,6 +154,8 @@ struct vmpt_guest {
 	struct guest_maps *maps;
 	size_t maps_count;
 	u64 page_map; /* vmemmap_base */
+	/* Addresses of the symbols, which are slow to find by name; 0: there is none. */
+	u64 init_task, special_ops;
 };
 
 /* ---- memory.c ---- */
@@ -169,8 +172,8 @@ bool vmpt_guest_field32(struct vmpt_guest *g, u64 at, enum guest_field field, u3
 /* Translations have changed. */
 void vmpt_guest_forget(struct vmpt_guest *g);
 /* A copy that stays; NULL: no memory. */
-const void *vmpt_guest_keep(struct vmpt_guest *g, const void *bytes, size_t size);
-const char *vmpt_guest_keep_string(struct vmpt_guest *g, const char *s);
+const void *vmpt_guest_keep(struct guest_text *text, const void *bytes, size_t size);
+const char *vmpt_guest_keep_string(struct guest_text *text, const char *s);
 void vmpt_guest_text_free(struct guest_text *text);
 
 /* ---- vmcoreinfo.c ---- */
@@ -206,6 +209,7 @@ int vmpt_guest_parse_types(const u8 *data, size_t size, u32 field[GUEST_FIELDS])
 /* These fill .lacks. 0 or -VMPT_E_NOMEM. */
 int vmpt_guest_read_modules(struct vmpt_guest *g);
 int vmpt_guest_read_tasks(struct vmpt_guest *g);
+void vmpt_guest_drop_tasks(struct vmpt_guest *g);
 
 /* A set of addresses that were seen: 1: @at is new; 0; or -VMPT_E_NOMEM. */
 struct guest_seen {

@@ -23,7 +23,7 @@ struct walk {
 	const struct vmpt_guest_task *task;
 	struct guest_maps *maps;
 	struct guest_seen seen;
-	u64 brk, start_brk, stack, vdso, special;
+	u64 brk, start_brk, stack, vdso;
 };
 
 /* ---- one of them ---- */
@@ -48,7 +48,7 @@ static int find_id(struct vmpt_guest *g, u64 file, struct vmpt_guest_map *map)
 
 	if (!n)
 		return 0;
-	map->build_id = vmpt_guest_keep(g, id, n);
+	map->build_id = vmpt_guest_keep(&g->listed, id, n);
 	map->build_id_size = n;
 	return map->build_id ? 0 : -VMPT_E_NOMEM;
 }
@@ -59,7 +59,7 @@ static bool special_name(const struct walk *w, u64 vma, char *name, size_t room)
 	struct vmpt_guest *g = w->g;
 	u64 ops, mapping, at;
 
-	return vmpt_guest_field64(g, vma, VMA_OPS, &ops) && ops == w->special && w->special &&
+	return vmpt_guest_field64(g, vma, VMA_OPS, &ops) && ops == g->special_ops && ops &&
 	       vmpt_guest_field64(g, vma, VMA_PRIVATE, &mapping) &&
 	       vmpt_guest_field64(g, mapping, SPECIAL_NAME, &at) &&
 	       vmpt_guest_string(g, at, name, room);
@@ -117,7 +117,7 @@ static int add_map(struct walk *w, u64 vma)
 			map.build_id = last->build_id;
 			map.build_id_size = last->build_id_size;
 		} else {
-			map.file = vmpt_guest_keep_string(g, name);
+			map.file = vmpt_guest_keep_string(&g->listed, name);
 			if (!map.file || (file && find_id(g, file, &map)))
 				return -VMPT_E_NOMEM;
 		}
@@ -225,7 +225,6 @@ static int read_maps(struct vmpt_guest *g, const struct vmpt_guest_task *task,
 	vmpt_guest_field64(g, task->mm, MM_START_BRK, &w.start_brk);
 	vmpt_guest_field64(g, task->mm, MM_STACK, &w.stack);
 	vmpt_guest_field64(g, task->mm, MM_VDSO, &w.vdso);
-	vmpt_guest_address(g, "special_mapping_vmops", &w.special);
 	if (guest_has(g, MM_TREE) && guest_has(g, TREE_ROOT) && guest_has(g, RANGE_PIVOT) &&
 	    guest_has(g, RANGE_SLOT) && guest_has(g, ARANGE_PIVOT) && guest_has(g, ARANGE_SLOT))
 		ret = walk_tree(&w);

@@ -124,9 +124,8 @@ bool vmpt_guest_string(struct vmpt_guest *g, u64 at, char *to, size_t room)
 
 /* ---- what stays ---- */
 
-const void *vmpt_guest_keep(struct vmpt_guest *g, const void *bytes, size_t size)
+const void *vmpt_guest_keep(struct guest_text *t, const void *bytes, size_t size)
 {
-	struct guest_text *t = &g->text;
 	char *to;
 
 	if (size > TEXT_CHUNK)
@@ -146,9 +145,9 @@ const void *vmpt_guest_keep(struct vmpt_guest *g, const void *bytes, size_t size
 	return to;
 }
 
-const char *vmpt_guest_keep_string(struct vmpt_guest *g, const char *s)
+const char *vmpt_guest_keep_string(struct guest_text *t, const char *s)
 {
-	return vmpt_guest_keep(g, s, strlen(s) + 1);
+	return vmpt_guest_keep(t, s, strlen(s) + 1);
 }
 
 void vmpt_guest_text_free(struct guest_text *t)
@@ -156,6 +155,7 @@ void vmpt_guest_text_free(struct guest_text *t)
 	while (t->chunks)
 		free(t->chunk[--t->chunks]);
 	free(t->chunk);
+	*t = (struct guest_text){ 0 };
 }
 
 /* ---- addresses that were seen ---- */

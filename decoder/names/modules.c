@@ -127,7 +127,7 @@ static int new_module(struct vmpt_guest *g, const char *name)
 	if (vmpt_grow(&g->module, g->modules))
 		return -VMPT_E_NOMEM;
 	g->module[g->modules] =
-		(struct vmpt_guest_module){ .name = vmpt_guest_keep_string(g, name) };
+		(struct vmpt_guest_module){ .name = vmpt_guest_keep_string(&g->text, name) };
 	return g->module[g->modules++].name ? 0 : -VMPT_E_NOMEM;
 }
 
@@ -151,7 +151,7 @@ static int read_module(struct vmpt_guest *g, u64 at)
 	if (guest_has(g, MODULE_BUILD_ID) &&
 	    vmpt_guest_load(g, g->kernel.cr3, at + g->field[MODULE_BUILD_ID], id, sizeof(id)) &&
 	    memcmp(id, (u8[sizeof(id)]){ 0 }, sizeof(id)) != 0) {
-		m->build_id = vmpt_guest_keep(g, id, sizeof(id));
+		m->build_id = vmpt_guest_keep(&g->text, id, sizeof(id));
 		m->build_id_size = m->build_id ? sizeof(id) : 0;
 	}
 	ret = guest_has(g, MODULE_MEM) && guest_has(g, MEMORY_BYTES) ? read_memory(g, at, m)

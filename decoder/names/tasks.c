@@ -8,6 +8,7 @@
 #define PF_KTHREAD  0x00200000u
 #define CR3_ADDRESS 0x000ffffffffff000ULL /* bits 51:12 */
 #define KPTI_USER   0x1000ULL
+#define FIND_MAX    4096u
 
 struct walk {
 	struct vmpt_guest *g;
@@ -25,10 +26,10 @@ static void translate_pgd(struct vmpt_guest *g, struct vmpt_guest_task *t)
 		t->cr3 = physical & CR3_ADDRESS;
 }
 
-/* Threads of a process have the same. 0 or -VMPT_E_NOMEM. */
-static int find_program(struct vmpt_guest *g, struct vmpt_guest_task *t)
+/* Threads of a process have the same as the one before, @last or NULL. 0 or -VMPT_E_NOMEM. */
+static int find_program(struct vmpt_guest *g, const struct vmpt_guest_task *last,
+			struct vmpt_guest_task *t)
 {
-	const struct vmpt_guest_task *last = g->tasks ? &g->task[g->tasks - 1] : NULL;
 	char path[VMPT_PAGE + 16];
 	u64 file;
 
@@ -39,31 +40,90 @@ static int find_program(struct vmpt_guest *g, struct vmpt_guest_task *t)
 	if (!vmpt_guest_field64(g, t->mm, MM_PROGRAM, &file) || !file ||
 	    !vmpt_guest_path(g, file, path, sizeof(path)))
 		return 0;
-	t->program = vmpt_guest_keep_string(g, path);
+	t->program = vmpt_guest_keep_string(&g->listed, path);
 	return t->program ? 0 : -VMPT_E_NOMEM;
+}
+
+/* The task at @at, without its program. False: it is not in the image. */
+static bool read_task(struct vmpt_guest *g, u64 at, struct vmpt_guest_task *t)
+{
+	u64 parent;
+	u32 flags;
+
+	*t = (struct vmpt_guest_task){ .address = at };
+	if (!vmpt_guest_field32(g, at, TASK_PID, &t->pid) ||
+	    !vmpt_guest_field32(g, at, TASK_TGID, &t->tgid) ||
+	    !vmpt_guest_load(g, g->kernel.cr3, at + g->field[TASK_COMM], t->comm, sizeof(t->comm)))
+		return false;
+	t->comm[sizeof(t->comm) - 1] = '\0';
+	t->kernel = vmpt_guest_field32(g, at, TASK_FLAGS, &flags) && flags & PF_KTHREAD;
+	vmpt_guest_field64(g, at, TASK_START, &t->start);
+	if (vmpt_guest_field64(g, at, TASK_PARENT, &parent))
+		vmpt_guest_field32(g, parent, TASK_TGID, &t->parent);
+	if (vmpt_guest_field64(g, at, TASK_MM, &t->mm) && t->mm)
+		translate_pgd(g, t);
+	return true;
+}
+
+static void forget_maps(struct vmpt_guest *g, u64 mm)
+{
+	size_t i;
+
+	for (i = 0; i < g->maps_count; i++)
+		if (g->maps[i].mm == mm) {
+			free(g->maps[i].map);
+			g->maps[i] = g->maps[--g->maps_count];
+			break;
+		}
+}
+
+bool vmpt_guest_task_now(struct vmpt_guest *g, u64 address, struct vmpt_guest_task *task)
+{
+	if (!guest_has(g, TASK_PID) || !guest_has(g, TASK_TGID) || !guest_has(g, TASK_COMM) ||
+	    !read_task(g, address, task))
+		return false;
+	forget_maps(g, task->mm);
+	return true;
+}
+
+/*
+ * New processes are at the end of the list. Each process is looked at by its first thread only.
+ */
+bool vmpt_guest_find_task(struct vmpt_guest *g, u64 cr3, struct vmpt_guest_task *task)
+{
+	u64 head = g->init_task + g->field[TASK_TASKS], at = head;
+	struct vmpt_guest_task t;
+	bool found = false;
+	u32 n;
+
+	cr3 &= CR3_ADDRESS;
+	if (!g->tasks || !cr3)
+		return false;
+	for (n = 0; n < FIND_MAX && vmpt_guest_u64(g, at + 8, &at) && at != head; n++) {
+		if (!read_task(g, at - g->field[TASK_TASKS], &t))
+			break;
+		if (t.cr3 != cr3 && (t.cr3 | KPTI_USER) != cr3)
+			continue;
+		*task = t;
+		found = true;
+		if (t.cr3 == cr3)
+			break;
+	}
+	if (!found)
+		return false;
+	forget_maps(g, task->mm);
+	return !find_program(g, NULL, task);
 }
 
 /* The task at @at. 1; 0: it is not in the image; or -VMPT_E_NOMEM. */
 static int add_task(struct vmpt_guest *g, u64 at)
 {
-	struct vmpt_guest_task t = { .address = at };
-	u64 parent;
-	u32 flags;
+	struct vmpt_guest_task t;
 
-	if (!vmpt_guest_field32(g, at, TASK_PID, &t.pid) ||
-	    !vmpt_guest_field32(g, at, TASK_TGID, &t.tgid) ||
-	    !vmpt_guest_load(g, g->kernel.cr3, at + g->field[TASK_COMM], t.comm, sizeof(t.comm)))
+	if (!read_task(g, at, &t))
 		return 0;
-	t.comm[sizeof(t.comm) - 1] = '\0';
-	t.kernel = vmpt_guest_field32(g, at, TASK_FLAGS, &flags) && flags & PF_KTHREAD;
-	vmpt_guest_field64(g, at, TASK_START, &t.start);
-	if (vmpt_guest_field64(g, at, TASK_PARENT, &parent))
-		vmpt_guest_field32(g, parent, TASK_TGID, &t.parent);
-	if (vmpt_guest_field64(g, at, TASK_MM, &t.mm) && t.mm) {
-		translate_pgd(g, &t);
-		if (find_program(g, &t))
-			return -VMPT_E_NOMEM;
-	}
+	if (t.mm && find_program(g, g->tasks ? &g->task[g->tasks - 1] : NULL, &t))
+		return -VMPT_E_NOMEM;
 	if (vmpt_grow(&g->task, g->tasks))
 		return -VMPT_E_NOMEM;
 	g->task[g->tasks++] = t;
@@ -159,7 +219,6 @@ static int index_spaces(struct vmpt_guest *g)
 int vmpt_guest_read_tasks(struct vmpt_guest *g)
 {
 	struct walk w = { .g = g };
-	u64 init;
 	int ret;
 
 	if (!guest_has(g, TASK_TASKS) || !guest_has(g, TASK_PID) || !guest_has(g, TASK_TGID) ||
@@ -167,12 +226,13 @@ int vmpt_guest_read_tasks(struct vmpt_guest *g)
 		g->kernel.lacks |= VMPT_GUEST_TASKS_MISSING;
 		return 0;
 	}
-	if (!vmpt_guest_address(g, "init_task", &init)) {
+	if (!g->init_task && !vmpt_guest_address(g, "init_task", &g->init_task)) {
 		g->kernel.lacks |= VMPT_GUEST_TASKS_MISSING | VMPT_GUEST_DATA_MISSING;
 		return 0;
 	}
 	/* init_task itself is the idle task: pid 0. */
-	ret = walk_list(&w, init + g->field[TASK_TASKS], g->field[TASK_TASKS], take_process);
+	ret = walk_list(&w, g->init_task + g->field[TASK_TASKS], g->field[TASK_TASKS],
+			take_process);
 	vmpt_guest_seen_free(&w.seen);
 	if (w.cut)
 		g->kernel.lacks |= VMPT_GUEST_TASKS_CUT;
@@ -182,6 +242,19 @@ int vmpt_guest_read_tasks(struct vmpt_guest *g)
 		qsort(g->task, g->tasks, sizeof(*g->task), by_process);
 	g->kernel.tasks = (u32)g->tasks;
 	return index_spaces(g);
+}
+
+void vmpt_guest_drop_tasks(struct vmpt_guest *g)
+{
+	while (g->maps_count)
+		free(g->maps[--g->maps_count].map);
+	free(g->maps);
+	free(g->task);
+	g->maps = NULL;
+	g->task = NULL;
+	g->tasks = 0;
+	vmpt_hash_free(&g->task_of);
+	vmpt_guest_text_free(&g->listed);
 }
 
 static const struct vmpt_guest_task *find(const struct vmpt_guest *g, u64 cr3)

@@ -71,7 +71,7 @@ static const char *keep_line(struct vmpt_guest *g, const char *value)
 	n = n < sizeof(line) ? n : sizeof(line) - 1;
 	memcpy(line, value ? value : "", n);
 	line[n] = '\0';
-	return vmpt_guest_keep_string(g, line);
+	return vmpt_guest_keep_string(&g->text, line);
 }
 
 /* The text of the page @physical and the one after it. */

@@ -3,7 +3,6 @@
  * Opening traces: choosing a file's reader, the memory owned by a trace, and
  * lookups in it.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,19 +10,6 @@
 #include "decoder/trace/trace.h"
 #include "util/array.h"
 #include "util/search.h"
-
-int vmpt_diag_fail(struct vmpt_diag *diag, enum vmpt_error err, u64 offset, const char *fmt, ...)
-{
-	va_list args;
-
-	if (!diag)
-		return -(int)err;
-	diag->offset = offset;
-	va_start(args, fmt);
-	vsnprintf(diag->text, sizeof(diag->text), fmt, args);
-	va_end(args);
-	return -(int)err;
-}
 
 int vmpt_trace_take_map(struct vmpt_trace *trace, struct vmpt_map *map, struct vmpt_diag *diag)
 {

@@ -72,6 +72,8 @@ void end_report(struct vcpu *vcpu, const struct block *done, u64 ip)
 
 void end_take_mode(struct vcpu *vcpu, unsigned int kind)
 {
+	u64 cr3;
+
 	switch (kind) {
 	case INSN_FAR:
 	case INSN_IRET:
@@ -84,7 +86,10 @@ void end_take_mode(struct vcpu *vcpu, unsigned int kind)
 		break;
 	case INSN_MOV_CR3:
 	case INSN_MODE:
+		cr3 = vcpu->mode.cr3;
 		mode_control(vcpu);
+		if ((cr3 ^ vcpu->mode.cr3) & vcpu->plugin->watch_cr3)
+			vcpu->tick = 1;
 		break;
 	default:
 		break;

@@ -25,9 +25,11 @@ struct options {
 	bool synthetic;	       /* host=synthetic */
 	u64 slice_us;	       /* longest run */
 	u64 tsc_offset, tsc_multiplier;
-	u64 ctl;	  /* IA32_RTIT_CTL, or RTIT_CTL, of the host's trace */
-	const char *code; /* the code stream's file; NULL: none */
-	u64 code_limit;	  /* its largest size in MiB */
+	u64 ctl;	     /* IA32_RTIT_CTL, or RTIT_CTL, of the host's trace */
+	const char *code;    /* the code stream's file; NULL: none */
+	u64 code_limit;	     /* its largest size in MiB */
+	const char *tasks;   /* file of the guest's processes; NULL: none */
+	const char *symbols; /* and of its kernel's functions; NULL: none */
 
 	/* guest view */
 	bool guest_view;

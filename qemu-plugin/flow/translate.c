@@ -466,8 +466,8 @@ void translate_block(struct qemu_block *qemu, void *user)
 		keep(plugin, block);
 		return;
 	}
-	if (plugin->guest)
-		plugin->guest_ops->translates(plugin, block->start, qemu_block_host(qemu));
+	if (plugin->guest || plugin->watch_cr3)
+		ram_translates(plugin, block->start, qemu_block_host(qemu));
 	for (size_t i = 0; i < n; i++)
 		before = add_insn(plugin, block, qemu, i, before);
 	block->shows =

@@ -17,6 +17,7 @@
 #include "qemu-plugin/flow/clock.h"
 #include "qemu-plugin/flow/idt.h"
 #include "qemu-plugin/flow/options.h"
+#include "qemu-plugin/flow/ram.h"
 #include "qemu-plugin/flow/truth.h"
 #include "qemu-plugin/flow/views.h"
 #include "qemu-plugin/qemu/qemu.h"
@@ -130,6 +131,8 @@ struct plugin {
 	bool counts_asked; /* atomic: this has been requested */
 	bool ending;	   /* atomic: callbacks do nothing from now on */
 	u64 code_changes;  /* atomic: how often known code has changed */
+	u64 watch_cr3;	   /* host_ops.tick() is wanted where these bits change; 0: never */
+	struct ram ram;
 
 	struct qemu_slots *slots; /* of struct hot */
 

@@ -49,8 +49,6 @@ struct host_ops {
 struct guest_ops {
 	/* While translating: whether instructions of enum insn_hook @hook need a callback. */
 	bool (*hooks)(const struct plugin *plugin, unsigned int hook);
-	/* The block at @linear is translated; QEMU has its code at @host, NULL: not in RAM. */
-	void (*translates)(struct plugin *plugin, u64 linear, const void *host);
 	/*
 	 * @site is about to execute, at site_ip(). Registers may be read (RIP and EFLAGS are stale)
 	 * and written. Need not return (flow_go_to()).

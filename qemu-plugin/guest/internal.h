@@ -13,20 +13,10 @@
 
 #define LOW32(x) ((x)&0xffffffffULL)
 
-/* Guest-physical RAM: from 0 to @low but for the hole for VGA and ROMs; from 4 GiB to @high. */
-struct guest_ram {
-	u8 *host;   /* atomic: where address 0 is in QEMU; NULL: not known yet */
-	u64 proven; /* the address of RAM from which it was derived */
-	u32 tries;  /* to find low and high */
-	bool known; /* atomic: low and high are known, and do not change any more */
-	u64 low, high;
-};
-
 struct guest_view {
 	struct vmpt_caps host; /* everything the unit can do */
 	struct vmpt_caps caps; /* what the guest is shown */
 	struct vmpt_vmx_plan plan;
-	struct guest_ram ram;
 	const struct vmpt_rtit_signature *signature; /* with isa=rtit, in place of the caps */
 	bool not_intel, no_ram, no_port;	     /* already warned of */
 };
@@ -206,11 +196,6 @@ bool guest_apic_read(struct guest_vcpu *guest, u32 msr, u64 *value);
 void guest_apic_poll(struct guest_vcpu *guest);
 
 /* ---- memory.c ---- */
-
-/* guest_ops.translates */
-void guest_translates(struct plugin *plugin, u64 linear, const void *host);
-/* Find out where RAM is, unless it is known. Works early in the guest's life only. */
-void guest_find_ram(struct vcpu *vcpu);
 
 /* vmpt_ops.guest_read, guest_write */
 int guest_read(void *opaque, u64 gpa, void *buf, size_t len);

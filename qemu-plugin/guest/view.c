@@ -238,7 +238,7 @@ static void site_executes(struct vcpu *vcpu, const struct site *site)
 	if (site->hook == HOOK_RESET && !vcpu->index)
 		reset_all(vcpu->plugin);
 	notice_reset(guest);
-	guest_find_ram(vcpu);
+	ram_find(vcpu);
 	guest->aux.pending = false;
 	if (guest->cpuid.pending)
 		guest_cpuid_patch(guest);
@@ -342,7 +342,6 @@ static void counted(struct vcpu *vcpu)
 
 const struct guest_ops guest_view_ops = {
 	.hooks = hooks,
-	.translates = guest_translates,
 	.probes = guest_probes,
 	.site = site_executes,
 	.event = event,

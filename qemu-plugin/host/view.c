@@ -18,13 +18,15 @@
 #include "qemu-plugin/host/record.h"
 #include "qemu-plugin/host/rtit.h"
 #include "qemu-plugin/host/stream.h"
+#include "qemu-plugin/host/tasks.h"
 
 struct host_view {
 	struct vmpt_unit_config config; /* without a sink */
 	struct host_stream_settings settings;
 	pthread_mutex_t lock; /* for the list: vCPUs are added on their own threads */
 	struct host_stream *streams;
-	bool warned; /* atomic: of a guest that was running before */
+	bool warned;	     /* atomic: of a guest that was running before */
+	struct tasks *tasks; /* NULL: none are written */
 	char vm[256];
 };
 
@@ -38,6 +40,7 @@ struct host_vcpu {
 	int record; /* side record; while it is open the VMCS is this vCPU's */
 	u64 slice;  /* in ticks of the TSC */
 	bool begun; /* it had a run */
+	struct tasks_vcpu tasks;
 };
 
 /* ---- the view ---- */
@@ -169,6 +172,11 @@ int host_view_open(struct plugin *plugin)
 		if (!plugin->code)
 			return -1;
 	}
+	if (options->tasks) {
+		view->tasks = tasks_open(plugin, view->vm);
+		if (!view->tasks)
+			return -1;
+	}
 	plugin->host = view;
 	return 0;
 }
@@ -185,6 +193,8 @@ void host_view_close(struct plugin *plugin)
 	view->streams = NULL;
 	if (plugin->code)
 		code_close(plugin->code);
+	if (view->tasks)
+		tasks_close(view->tasks);
 	if (view->settings.perf)
 		host_perf_close(view->settings.perf);
 }
@@ -379,6 +389,8 @@ static void append(struct vcpu *vcpu)
 	ran.moved = run->end.tsc - ran.end;
 	if (vcpu->plugin->code)
 		code_run(vcpu, &ran);
+	if (vcpu->plugin->host->tasks)
+		tasks_run(vcpu->plugin->host->tasks, &vcpu->host->tasks, ran.moved);
 }
 
 static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
@@ -419,6 +431,8 @@ static void tick(struct vcpu *vcpu, u64 ip)
 	if (!vcpu->running)
 		return;
 	clock_read(&vcpu->plugin->clock, &now);
+	if (vcpu->plugin->host->tasks)
+		tasks_tick(vcpu->plugin->host->tasks, vcpu, &host->tasks, now.tsc);
 	if (now.tsc - host->run.begin.tsc >= host->slice || host->run.used >= HOST_RUN_MAX) {
 		leave(vcpu, ip, EXIT_PREEMPTION_TIMER, 0);
 		enter(vcpu, ip);

@@ -364,6 +364,8 @@ check 'trace: options of one' diff - "$one.options" <<-END
 	cpus=0
 	mode=600
 	code=$work/out,1/vm0.code
+	tasks=$work/out,1/vm0.tasks
+	symbols=$work/out,1/vm0.symbols
 END
 python3 - out,1/recording.json <<-'END'
 	import json, sys, time
@@ -372,6 +374,7 @@ python3 - out,1/recording.json <<-'END'
 	assert doc["traces"] == [{"file": "cpu%d.pt" % i, "cpu": i} for i in range(3)], doc
 	assert [c["file"] for c in doc["code"]] == ["vm0.code", "vm1.code"], doc
 	assert [c["vm"] for c in doc["code"]] == ["on\u202ee", "two"], doc
+	assert doc["tasks"][1] == {"file": "vm1.tasks", "symbols": "vm1.symbols", "vm": "two"}, doc
 	assert doc["side_record"] == "vms.jsonl" and doc["end"] == {"stopped": False}, doc
 	assert doc["rates"]["tsc_khz"] == 1000000, doc
 	first, last = doc["clocks"][0], doc["clocks"][-1]
@@ -390,6 +393,8 @@ check 'trace: options of two' diff - two.options <<-END
 	cpus=1:2:0
 	mode=600
 	code=$work/out,1/vm1.code
+	tasks=$work/out,1/vm1.tasks
+	symbols=$work/out,1/vm1.symbols
 END
 
 if whole; then
@@ -398,7 +403,7 @@ if whole; then
 	mkdir lib,1 && cp "$plugin" lib,1/vmpt-plugin.so
 	fails 1 'is not empty' -- "${trace[@]}" -o out,1 p=p.xml --set PLUGIN=x
 	domain trace "${set[@]}" --set 'PLUGIN=lib,1/vmpt-plugin.so' --force -o out,1 --host synthetic \
-		--cpus 7,3-4 --perf-data --no-code --json --mode=0640 \
+		--cpus 7,3-4 --perf-data --no-code --no-tasks --json --mode=0640 \
 		--set "p:FIRMWARE=$work/ends.bin" \
 		--set "PLUGIN=file=$work/lib,,1/vmpt-plugin.so,slice-us=5,host=none,vm=old,truth=a,,b" p=p.xml
 	check 'plugin of the XML' [ $rc = 0 ]
@@ -421,6 +426,7 @@ if whole; then
 		head = json.load(open("out,1/recording.json", encoding="utf-8"))
 		assert head["code"] == [{"file": "host.bin", "vm": None,
 		                         "address": "0xffffffffa0000000"}], head
+		assert "tasks" not in head, head
 		assert doc["outputs"][0] == {"file": "cpu7.pt", "size": 3}, doc
 		assert [f["file"] for f in doc["outputs"]] == ["cpu7.pt", "recording.json", "vms.jsonl"], doc
 	END
@@ -469,9 +475,10 @@ domain "${trace[@]}" -o real one="$xml" two="$xml"
 check 'plugin: both domains end' [ $rc = 0 ]
 check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
 check "G6: the trace is its owner's" \
-	[ "$(find real -printf '%m\n' | sort | uniq -c | awk '{ print $1 ":" $2 }' | paste -sd ' ')" = '6:600 1:700' ]
+	[ "$(find real -printf '%m\n' | sort | uniq -c | awk '{ print $1 ":" $2 }' | paste -sd ' ')" = '8:600 1:700' ]
 check 'plugin: the code of each' [ "$(head -qc 7 real/vm0.code real/vm1.code)" = VMPTCODVMPTCOD ]
 check 'plugin: the code is listed' grep -q '"file": "vm1.code"' stdout
+check 'plugin: no tasks where no Linux runs' [ "$(cat real/vm[01].tasks | grep -c '"kind":"machine"')" = 2 ]
 check 'plugin: owners in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
 if whole; then
 	domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"

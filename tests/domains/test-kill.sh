@@ -60,7 +60,7 @@ one_trace()
 	'cpu9.pt cpu9.state')
 		[ "$(cat out/cpu9.pt out/cpu9.state)" = oldVMPTCP2old ] && old=$((old + 1))
 		;;
-	'cpu0.pt cpu0.state recording.json vm0.code vms.jsonl')
+	'cpu0.pt cpu0.state recording.json vm0.code vm0.tasks vms.jsonl')
 		[ ! -s out/cpu0.pt ] || "$vmpt" stat out/cpu0.pt >stat || return
 		new=$((new + 1))
 		;;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # A Linux guest of tests/guests as an embedded domain, from linux.xml: its console, and its
-# trace from outside with two vCPUs on two host CPUs. "vmpt insn" of the recording is what was executed.
+# trace from outside with two vCPUs on two host CPUs. "vmpt insn" of the recording is what was executed,
+# and by whom: processes that ended long before the end of the trace have the guest's own numbers and names.
 #
 #	test-linux.sh SOURCE VMPT PLUGIN INSN-CHECK
 # shellcheck disable=SC2154 # set by lib.sh
@@ -36,9 +37,11 @@ for line in 'guest: begin' 'guest: alpha ends with 0' 'guest: end 0'; do
 	check "console: $line" prints "$line"
 done
 
-sed "s|</qemu:commandline>|<qemu:arg value='-plugin'/><qemu:arg value='$plugin,truth=$work/truth'/>&|" \
-	"$here/linux.xml" >two.xml
-domain trace "${set[@]}" --set VCPUS=2 --plugin "$plugin" -o out two=two.xml
+sed "s|</qemu:commandline>|<qemu:arg value='-plugin'/><qemu:arg value='$plugin,truth=$work/truth'/>&|
+	s|<serial type='pty'/>|<serial type='pty'><log file='$work/serial'/></serial>|" "$here/linux.xml" >two.xml
+"$source/tests/guests/overlay" short.cpio "test=$source/tests/guests/inside/short-lived"
+cat "$guests/initramfs-work.cpio" short.cpio >initrd
+domain trace "${set[@]}" --set "INITRD=$work/initrd" --set VCPUS=2 --plugin "$plugin" -o out two=two.xml
 check 'trace: powers off' [ $rc = 0 ]
 cp stdout table
 # The CPU, its known owners, and its size: each vCPU has a CPU for itself.
@@ -64,4 +67,11 @@ import json, sys
 doc = json.load(open("stdout"))
 assert not any(doc["total"]["gaps"].values())
 assert doc["streams"][1]["instructions"] == int(sys.argv[1])' "$executed"
+
+# ---- who it was ----
+
+cpio -i -d --quiet bin/alpha <"$guests/initramfs-work.cpio" 2>/dev/null
+python3 "$here/check-tasks.py" "$source" "$vmpt" serial out bin/alpha >stdout 2>stderr
+check 'tasks: all that ran, with the names that the guest says' [ $? = 0 ]
+cat stdout
 finish

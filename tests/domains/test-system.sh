@@ -125,6 +125,8 @@ check 'trace by name: options' diff - known.options <<-END
 	cpus=0
 	mode=600
 	code=$work/out/vm0.code
+	tasks=$work/out/vm0.tasks
+	symbols=$work/out/vm0.symbols
 END
 check 'trace: it is off again' [ "$(state known)" = 'shut off' ]
 check 'trace: its XML is as before' [ "$(grep -c plugin /etc/libvirt/qemu/known.xml)" = 0 ]
@@ -132,7 +134,7 @@ check 'trace: its XML is as before' [ "$(grep -c plugin /etc/libvirt/qemu/known.
 # ---- unwanted ends ----
 
 mkdir full && mount -t tmpfs -o size=12k tmpfs full
-domain trace "${set[@]}" --plugin "$real" --no-code -o full --set "FIRMWARE=$work/ends.bin" a="$xml"
+domain trace "${set[@]}" --plugin "$real" --no-code --no-tasks -o full --set "FIRMWARE=$work/ends.bin" a="$xml"
 check 'full disk: losses' [ $rc = 3 ]
 check 'full disk: the guest continued' grep -qE '^a .* shut down$' stdout
 check 'full disk: says so' grep -qE 'a: host CPU 0: .*; lost [0-9]+ runs, [0-9]+ bytes: No space' stderr

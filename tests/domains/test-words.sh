@@ -279,7 +279,7 @@ contents()
 }
 
 name=G7
-for what in stream record recording perf.data code code-stream state link fifo hardlink folder; do
+for what in stream record recording perf.data code code-stream tasks symbols state link fifo hardlink folder; do
 	stream mine.$what 1
 	case $what in
 	stream) echo mine >mine.$what/cpu0.pt ;;
@@ -288,6 +288,8 @@ for what in stream record recording perf.data code code-stream state link fifo h
 	perf.data) echo mine >mine.$what/perf.data ;;
 	code) echo mine >mine.$what/host.bin ;;
 	code-stream) echo mine >mine.$what/vm0.code ;;
+	tasks) echo mine >mine.$what/vm0.tasks ;;
+	symbols) echo mine >mine.$what/vm0.symbols ;;
 	state) echo mine >mine.$what/cpu0.state ;;
 	link) ln -s "$work/fill.xml" mine.$what/vms.jsonl ;;
 	fifo) mkfifo mine.$what/cpu1.rtit ;;

@@ -141,6 +141,12 @@ u64 qemu_read_reg(struct qemu_regs *regs, enum qemu_reg reg)
 	return stand_in.reg[reg];
 }
 
+bool qemu_read_physical(struct qemu_regs *regs, u64 addr, void *buf, size_t len)
+{
+	(void)regs, (void)addr, (void)buf, (void)len;
+	return false;
+}
+
 bool qemu_read_linear(struct qemu_regs *regs, u64 addr, void *buf, size_t len)
 {
 	(void)regs;

@@ -322,6 +322,93 @@ START_TEST(circle_of_areas)
 }
 END_TEST
 
+/* ---- a guest that runs ---- */
+
+static const u8 *ram_page(void *opaque, u64 physical)
+{
+	(void)opaque;
+	return physical < GUEST_RAM ? s.m.ram + physical : NULL;
+}
+
+static void open_running(void)
+{
+	const struct vmpt_image_source source = { .memory = ram_page };
+
+	small_make(&s, &(struct small_options){ 0 });
+	ck_assert_int_eq(vmpt_image_make(&image, &source, NULL), 0);
+	ck_assert_int_eq(vmpt_guest_open(&guest, image, &diag), 0);
+	vmpt_guest_kernel(guest, &kernel);
+}
+
+static void rename_task(u64 task, const char *name)
+{
+	memcpy(small_at(&s, task + small_member("task_struct", "comm")), name, strlen(name) + 1);
+}
+
+/* What is written after it was read is read again when it is asked for, not before. */
+START_TEST(changes)
+{
+	struct vmpt_guest_task was, t;
+	u32 i;
+
+	open_running();
+	ck_assert_uint_eq(kernel.lacks, 0);
+	check_symbols();
+	check_tasks();
+	for (i = 0; !vmpt_guest_task(guest, i)->mm; i++)
+		;
+	was = *vmpt_guest_task(guest, i);
+	ck_assert(vmpt_guest_find_task(guest, was.cr3, &t));
+	ck_assert_uint_eq(t.address, was.address);
+	ck_assert_str_eq(t.program, was.program);
+	/* With page table isolation, in its own code. */
+	ck_assert(vmpt_guest_find_task(guest, was.cr3 | 0x1234, &t) ||
+		  vmpt_guest_task_at(guest, was.cr3 | 0x1000) == NULL);
+	ck_assert(!vmpt_guest_find_task(guest, 0x7000, &t));
+	ck_assert(!vmpt_guest_find_task(guest, 0, &t));
+
+	rename_task(was.address, "renamed");
+	ck_assert_str_eq(vmpt_guest_task(guest, i)->comm, was.comm);
+	ck_assert(vmpt_guest_task_now(guest, was.address, &t));
+	ck_assert_str_eq(t.comm, "renamed");
+	ck_assert_uint_eq(t.cr3, was.cr3);
+	ck_assert_uint_eq(t.start, was.start);
+	ck_assert_int_eq(vmpt_guest_update(guest), 0);
+	ck_assert_str_eq(vmpt_guest_task(guest, i)->comm, "renamed");
+
+	/* It exits. */
+	small_put64(&s, was.address + small_member("task_struct", "mm"), 0);
+	ck_assert(!vmpt_guest_find_task(guest, was.cr3, &t));
+	ck_assert(vmpt_guest_task_now(guest, was.address, &t));
+	ck_assert_uint_eq(t.cr3, 0);
+	ck_assert(!vmpt_guest_task_now(guest, 0xdead000000000000, &t));
+}
+END_TEST
+
+/* A list that leads into itself, or to nowhere, while it is changed. */
+START_TEST(torn)
+{
+	struct vmpt_guest_task t;
+	u32 tasks;
+	u64 head;
+
+	open_running();
+	tasks = kernel.tasks;
+	head = s.init_task + small_member("task_struct", "tasks");
+	small_put64(&s, head + 8, head + 64);
+	small_put64(&s, head + 64 + 8, head + 64);
+	ck_assert(!vmpt_guest_find_task(guest, 0x7000, &t));
+	small_put64(&s, head + 8, 0xdead000000000100);
+	ck_assert(!vmpt_guest_find_task(guest, 0x7000, &t));
+	small_put64(&s, head, 0xdead000000000100);
+	ck_assert_int_eq(vmpt_guest_update(guest), 0);
+	vmpt_guest_kernel(guest, &kernel);
+	ck_assert_uint_eq(kernel.tasks, 0);
+	ck_assert_uint_eq(kernel.lacks, VMPT_GUEST_TASKS_CUT);
+	ck_assert_uint_gt(tasks, 0);
+}
+END_TEST
+
 /* ---- damage ---- */
 
 static u64 seed;
@@ -419,6 +506,8 @@ TEST_SUITE()
 	tcase_add_test(tc, broken_list);
 	tcase_add_test(tc, circle);
 	tcase_add_test(tc, circle_of_areas);
+	tcase_add_test(tc, changes);
+	tcase_add_test(tc, torn);
 	suite_add_tcase(suite, tc);
 	tc = test_long_case(suite);
 	tcase_add_checked_fixture(tc, NULL, teardown);
