@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-VMPT, TRACEGEN, SOURCE = sys.argv[1:4]
+VMPT, TRACEGEN, SOURCE = map(os.path.abspath, sys.argv[1:4])
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = ("nested-calls", "group-orders", "clocks")
 failed = 0
