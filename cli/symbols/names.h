@@ -49,6 +49,7 @@ struct code_names {
 	struct names_paths *paths; /* programs of this machine, by their paths */
 	struct names_jit *jit;	   /* code that compilers made at run time */
 	size_t jits;
+	struct code_tasks *tasks; /* of the recording; NULL: none */
 	struct names_vdso **vdso; /* that were read */
 	size_t vdsos;
 	struct vmpt_host *host; /* NULL: nothing is known of it */
@@ -57,14 +58,15 @@ struct code_names {
 	const struct vmpt_lines_ops *ops; /* of it */
 	struct names_debug *debug;	  /* of the first .debugs of .files */
 	size_t debugs;
-	struct code_tasks *tasks; /* of the recording; NULL: none */
 };
 
 /* An address space, to be asked for once: code_names_space(). */
 struct names_space {
-	const char *vm;			    /* NULL: not known */
-	const struct names_guest *guest;    /* NULL: no image of this VM's memory is known */
-	const struct code_tasks *tasks;	    /* of the recording, or NULL */
+	const char *vm;			 /* NULL: not known */
+	const struct names_guest *guest; /* NULL: no image of this VM's memory is known */
+	const struct code_tasks *tasks;	 /* of the recording; NULL: none of this VM */
+	bool has_cr3;
+	u64 cr3, from, to;		    /* .task is that of TSCs in [from, to) */
 	const struct vmpt_guest_task *task; /* NULL: not known */
 	const struct vmpt_guest_map *map;   /* of .task */
 	size_t maps;
@@ -75,7 +77,6 @@ struct names_space {
 	u64 tsc;	 /* when; ~0: not known */
 	bool known;	 /* .in is: code_names_in() */
 	struct vmpt_space in;
-	u64 from, to; /* TSC: it is to be asked for again outside of [from, to) */
 };
 
 struct names_found {
@@ -132,9 +133,6 @@ bool code_names_at(const struct code_names *n, struct names_space *space,
 int code_names_by_code(struct cli *cli, struct code_names *n, struct vmpt_code *code);
 /* Say which address space of the trace @space is; after code_names_space(). */
 void code_names_in(struct names_space *space, const struct vmpt_space *in);
-/* The same at a TSC of the trace; ~0: at its end. */
-void code_names_space_at(const struct code_names *n, const char *vm, bool has_cr3, u64 cr3, u64 tsc,
-			 struct names_space *space);
 /* The function at @ip; false: not even the file is known. */
 bool code_names_find(struct cli *cli, const struct code_names *n, const struct names_space *space,
 		     u64 ip, struct names_found *found);
@@ -288,6 +286,8 @@ void names_vdso_free(struct code_names *n);
 
 /* ---- host.c ---- */
 
+/* code_names_at() of a VM whose processes the recording has. */
+bool names_tasks_at(struct names_space *space, u64 tsc);
 void names_host_space(const struct code_names *n, bool has_cr3, u64 cr3, struct names_space *space);
 bool names_host_find(const struct code_names *n, const struct names_space *space, u64 ip,
 		     struct names_found *found);
