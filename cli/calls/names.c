@@ -133,6 +133,14 @@ static bool same_space(const struct vmpt_space *a, const struct vmpt_space *b)
 	return a->cr3 == b->cr3 && a->no_cr3 == b->no_cr3 && vmpt_owner_same(&a->owner, &b->owner);
 }
 
+/* What ran where no address space is known is nobody's. */
+static void get_space(const struct calls_source *s, u32 number, struct vmpt_space *space)
+{
+	*space = (struct vmpt_space){ .owner = { .kind = VMPT_OWNER_UNKNOWN }, .no_cr3 = true };
+	if (number < vmpt_calls_spaces(s->calls))
+		vmpt_calls_space(s->calls, number, space);
+}
+
 /* NULL: no memory. The pointer is valid until the next call. */
 static struct map_space *find_space(struct calls_source *s, const struct vmpt_space *space)
 {
@@ -337,7 +345,7 @@ u32 calls_function(struct calls_source *s, const struct vmpt_call_node *node)
 		return no_memory(s);
 	if (node->kind == VMPT_CALL_UNKNOWN || node->kind == VMPT_CALL_ROOT)
 		return 0;
-	vmpt_calls_space(s->calls, node->space, &space);
+	get_space(s, node->space, &space);
 	in = find_space(s, &space);
 	if (!in)
 		return no_memory(s);
@@ -422,7 +430,7 @@ u32 calls_process(struct calls_source *s, u32 space)
 {
 	struct vmpt_space of;
 
-	vmpt_calls_space(s->calls, space, &of);
+	get_space(s, space, &of);
 	return process_of(s, &of);
 }
 
@@ -430,7 +438,7 @@ u32 calls_root_process(struct calls_source *s, const struct vmpt_call_node *root
 {
 	struct vmpt_space of;
 
-	vmpt_calls_space(s->calls, root->space, &of);
+	get_space(s, root->space, &of);
 	if (root->function == ~0ULL) {
 		of.no_cr3 = true;
 		of.cr3 = 0;
