@@ -9,7 +9,7 @@
  *	--code=FILE	an image of the code; may be repeated
  *	--show=N	print N differences of each kind (1)
  *	--kinds=N	print N kinds of differences (20)
- *	--allow=N	so many states may differ after the first program has begun (0)
+ *	--allow=N	the number of states that may differ after the first program has begun (0)
  *
  * STREAM is the trace of one vCPU, TRUTH its truth with RSP, in the same order. Both say after
  *which instruction of a vCPU its stack changed. Between two changes on either side both stacks are
