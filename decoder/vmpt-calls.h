@@ -84,6 +84,7 @@ enum vmpt_call_what {
 	VMPT_CALL_GAP,	 /* the flow is lost: frames may have begun and ended */
 };
 
+/* A call or return, or what else happened to a task. */
 struct vmpt_call_item {
 	u64 tsc, tsc_end; /* host ticks between which it happened; VMPT_TIME_NONE: not known */
 	u64 offset;	  /* of the packet before it, in its stream */
@@ -100,6 +101,7 @@ struct vmpt_call_item {
 	u64 enter_tsc, enter_instructions;
 };
 
+/* Some of them. */
 struct vmpt_call_batch {
 	const struct vmpt_call_item *items; /* by time within a stream; until the next call */
 	size_t count;
@@ -133,6 +135,7 @@ struct vmpt_call_task {
 	struct vmpt_owner owner; /* on which it was seen first */
 };
 
+/* How stacks were followed. */
 struct vmpt_calls_counts {
 	u64 instructions, gaps, switches;
 	u64 resumed;   /* of the switches: to a stack that was left before */

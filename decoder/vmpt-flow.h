@@ -228,17 +228,18 @@ u32 vmpt_flow_blocks(const struct vmpt_flow *flow);
 /* How often block @id ran: completely, and how many instructions of it more. */
 void vmpt_flow_executed(struct vmpt_flow *flow, u32 id, u64 *whole, u64 *instructions);
 
+/* How often a block was left early. */
+struct vmpt_flow_left {
+	u64 count; /* how often; 0: never, after all */
+	u32 block;
+	u32 instructions; /* that ran: 1 and more */
+};
 /*
  * With .left: where blocks were left after some of their instructions, but not all: by an event,
  * at a PSB+ or a loss. The sum of .instructions * .count of a block is what vmpt_flow_executed()
  * says of it. Number @i, each block and number of instructions once, in no order; false: there is
  * none.
  */
-struct vmpt_flow_left {
-	u64 count; /* how often; 0: never, after all */
-	u32 block;
-	u32 instructions; /* that ran: 1 and more */
-};
 bool vmpt_flow_left(struct vmpt_flow *flow, u32 i, struct vmpt_flow_left *left);
 
 #pragma GCC visibility pop

@@ -27,8 +27,8 @@ static const struct cli_option options[] = {
 	  "write FILE, a page for a browser: zoomable lanes, exits, search by IP; -: print it",
 	  CLI_AT(struct timeline_options, html) },
 	{ "flames", 0, CLI_FLAG, NULL,
-	  "with --html: flame charts of the longest exits, or of --from to --to, and flame graphs of "
-	  "all VMs: the calls of host and guests",
+	  "with --html: flame charts of the longest exits, or of the filters' times, and flame graphs "
+	  "of all VMs: the calls of host and guests",
 	  CLI_AT(struct timeline_options, flames) },
 	{ "flame-code", 0, CLI_FILE, "[VM:]SOURCE[@ADDR]",
 	  "the code for them, as --code of vmpt insn; default: the images of a recording",

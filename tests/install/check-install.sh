@@ -78,6 +78,7 @@ works main-static $VMPT_CC -std=c11 -static -DVMPT_INSTALLED $cflags main.c vcpu
 # error, and nothing is written. Newer are: each struct is larger; only the version differs.
 cat >newer.c <<'END'
 #include <stdio.h>
+#include <vmpt/calls.h>
 #include <vmpt/clock.h>
 #include <vmpt/conformance.h>
 #include <vmpt/decode.h>
@@ -85,6 +86,7 @@ cat >newer.c <<'END'
 #include <vmpt/extract.h>
 #include <vmpt/flow.h>
 #include <vmpt/guest.h>
+#include <vmpt/host.h>
 #include <vmpt/image.h>
 #include <vmpt/model-rtit.h>
 #include <vmpt/model.h>
@@ -121,6 +123,8 @@ int main(void)
 	struct vmpt_code *code = (void *)&vcpu;
 	struct vmpt_guest *guest = (void *)&vcpu;
 	struct vmpt_flow *flow = (void *)&vcpu;
+	struct vmpt_calls *calls = (void *)&vcpu;
+	struct vmpt_host *host = (void *)&vcpu;
 	struct vmpt_conformance_ops ops = { 0 };
 	struct vmpt_caps caps;
 
@@ -144,9 +148,11 @@ int main(void)
 	REFUSED(vmpt_code_new(&code));
 	REFUSED(vmpt_guest_open(&guest, NULL, NULL));
 	REFUSED(vmpt_flow_open(&flow, NULL, NULL, NULL));
+	REFUSED(vmpt_calls_open(&calls, NULL, 0, NULL, NULL, NULL));
+	REFUSED(vmpt_host_open(&host, NULL));
 	REFUSED(vmpt_rtit_clock_init(&rtit_clock, 0));
 	return wrong || image != (void *)&vcpu || code != (void *)&vcpu || flow != (void *)&vcpu ||
-	       guest != (void *)&vcpu ||
+	       guest != (void *)&vcpu || calls != (void *)&vcpu || host != (void *)&vcpu ||
 	       memcmp(&vcpu, &zero, sizeof(vcpu)) || trace != (void *)&vcpu ||
 	       dec != (void *)&vcpu || clocks != (void *)&vcpu || names != (void *)&vcpu ||
 	       timeline != (void *)&vcpu || !strstr(vmpt_strerror(-VMPT_E_VERSION), "version");
