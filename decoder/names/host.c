@@ -442,7 +442,6 @@ int vmpt_host_open_abi(struct vmpt_host **host, struct vmpt_trace *trace, u64 ab
 	struct vmpt_host *h;
 	int ret = 0;
 
-	*host = NULL;
 	if (abi != VMPT_HOST_ABI)
 		return -VMPT_E_VERSION;
 	h = calloc(1, sizeof(*h));
