@@ -240,9 +240,8 @@ static void look_at(struct look *l, const struct code *to)
 	}
 	if (how == HOW_CALL && to->ip != l->from && !vmpt_calls_fills(to))
 		look_push(l, l->from, false);
-	else if (how == HOW_ENTRY && to->ip != l->from)
-		look_push(l, l->from, true);
-	else if (how == HOW_EVENT && is_handler(to, l->from, l->function))
+	else if ((how == HOW_ENTRY && to->ip != l->from) ||
+		 (how == HOW_EVENT && is_handler(to, l->from, l->function)))
 		look_push(l, l->from, true);
 	else if (how == HOW_RET)
 		look_back(l, to, false);
