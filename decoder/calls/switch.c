@@ -143,6 +143,11 @@ static void filter_return(struct look *l, u64 ip)
 		const struct frame *f = next_frame(&c);
 		const bool any = !f || f->kind == VMPT_CALL_UNKNOWN;
 
+		/* To code that asks the kernel to end the signal. */
+		if (!any && f->kind == VMPT_CALL_SIGNAL) {
+			l->candidate[n++] = c;
+			continue;
+		}
 		if (!any &&
 		    (f->kind != VMPT_CALL_CALL || (f->ret && f->ret != ip && !is_other(l, &c, ip))))
 			continue;
