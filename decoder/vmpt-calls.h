@@ -80,8 +80,10 @@ enum vmpt_call_kind {
 enum vmpt_call_what {
 	VMPT_CALL_ENTER, /* a frame begins */
 	VMPT_CALL_LEAVE, /* it ends */
-	VMPT_CALL_RUN,	 /* from here on the CPU runs this task; .node is where it is */
-	VMPT_CALL_GAP,	 /* the flow is lost: frames may have begun and ended */
+	/* From here on the CPU runs this task; .node is where it is. Of the task that ran already:
+	 * its .instructions up to here, before another one follows without a call that says so */
+	VMPT_CALL_RUN,
+	VMPT_CALL_GAP, /* the flow is lost: frames may have begun and ended */
 };
 
 /* A call or return, or what else happened to a task. */

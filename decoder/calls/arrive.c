@@ -144,6 +144,7 @@ static void returned_elsewhere(struct vmpt_calls *e, struct feed *f, struct cont
 	}
 	other = vmpt_calls_parked_at(e, c, e->space[to->space].cr3, to->ip);
 	if (other) {
+		vmpt_calls_say(e, f, s, VMPT_CALL_RUN, NULL, s->depth);
 		vmpt_calls_park(e, c);
 		c->stack = other;
 		vmpt_calls_say(e, f, other, VMPT_CALL_RUN, NULL, other->depth);
@@ -286,6 +287,7 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 	}
 	/* A system whose kernel is not in the upper half may switch tasks so. */
 	other = vmpt_calls_parked_at(e, c, e->space[to->space].cr3, to->ip);
+	vmpt_calls_say(e, f, s, VMPT_CALL_RUN, NULL, s->depth);
 	vmpt_calls_park(e, c);
 	c->stack = other ? other : vmpt_calls_stack_new(e, c, to->space);
 	if (!c->stack)
