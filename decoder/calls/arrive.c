@@ -240,9 +240,10 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 			lost(e, f, s, to);
 		return;
 	}
-	/* SYSCALL or INT 80H is made again; an INT n, whose event has its own address; SYSENTER's
-	 * landing pad, after an INT 80H; or a restartable sequence was interrupted. */
-	if ((called && from - to->ip == 2) || to->ip - from <= 2 ||
+	/* SYSCALL or INT n is made again, or was interrupted itself; an INT n that was not known to
+	 * be one; SYSENTER's landing pad, after an INT 80H; or a restartable sequence was
+	 * interrupted. */
+	if ((called && from - to->ip <= 2) || to->ip - from <= 2 ||
 	    (to->function && top->function == to->function && to->ip != to->function))
 		return;
 	vmpt_calls_push(e, f, s, VMPT_CALL_SIGNAL, to, from, false);
@@ -302,9 +303,13 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 static void event(struct vmpt_calls *e, struct feed *f, struct context *c, const struct code *to)
 {
 	const struct frame *top = vmpt_calls_top(c->stack);
+	u64 size;
 
-	if (is_handler(to, c->from, top ? top->function : 0))
-		vmpt_calls_push(e, f, c->stack, VMPT_CALL_INTERRUPT, to, c->from, false);
+	if (!is_handler(to, c->from, top ? top->function : 0))
+		return;
+	size = vmpt_calls_soft_int(e, f, c->space, c->from);
+	vmpt_calls_push(e, f, c->stack, size ? VMPT_CALL_SYSTEM : VMPT_CALL_INTERRUPT, to,
+			c->from + size, false);
 }
 
 void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,

@@ -284,6 +284,31 @@ void vmpt_calls_code_at(struct vmpt_calls *e, u32 space, u64 ip, struct code *co
 	}
 }
 
+u64 vmpt_calls_soft_int(const struct vmpt_calls *e, const struct feed *f, u32 space, u64 ip)
+{
+	const unsigned int at = ip % VMPT_PAGE;
+	struct vmpt_space in;
+	struct vmpt_page page;
+
+	if (!e->code || space == NONE)
+		return 0;
+	in = e->space[space];
+	in.tsc = f->tsc == VMPT_TIME_NONE ? 0 : f->tsc;
+	if (vmpt_code_page(e->code, &in, ip - at, 0, &page) != 1 || !vmpt_page_knows(&page, at))
+		return 0;
+	switch (page.bytes[at]) {
+	case 0xcd:
+		return 2;
+	case 0xcc:
+	case 0xf1:
+		return 1;
+	case 0xce:
+		return in.exec == 64 ? 0 : 1;
+	default:
+		return 0;
+	}
+}
+
 static u32 zone_number(struct vmpt_calls *e, const struct code *code)
 {
 	const u64 hash = vmpt_mix64(code->function ^ vmpt_mix64(code->space));

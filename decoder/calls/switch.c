@@ -102,6 +102,7 @@ struct look {
 	u32 depth;
 	u8 how;
 	u64 from, function; /* of the block before */
+	u32 space;	    /* of the event */
 	bool exited;	    /* to a program */
 	bool done;
 };
@@ -240,7 +241,7 @@ static void look_back(struct look *l, const struct code *to, bool entry)
 }
 
 /* The flow comes to @to, as l->how says. */
-static void look_at(struct look *l, const struct code *to)
+static void look_at(struct look *l, const struct feed *f, const struct code *to)
 {
 	const u8 how = l->how;
 
@@ -254,7 +255,7 @@ static void look_at(struct look *l, const struct code *to)
 	else if (how == HOW_ENTRY && to->ip != l->from)
 		look_push(l, l->from, true);
 	else if (how == HOW_EVENT && is_handler(to, l->from, l->function))
-		look_push(l, l->from, true);
+		look_push(l, l->from + vmpt_calls_soft_int(l->e, f, l->space, l->from), true);
 	else if (how == HOW_RET)
 		look_back(l, to, false);
 	else if (how == HOW_EXIT && (!to->function || to->function != l->function))
@@ -285,9 +286,10 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 			return;
 		vmpt_calls_code_at(l->e, space, p.ip, &to);
 		if (l->how)
-			look_at(l, &to);
+			look_at(l, f, &to);
 		l->how = HOW_EVENT;
 		l->from = p.ip;
+		l->space = space;
 		return;
 	}
 	if (p.kind != VMPT_FLOW_BLOCKS || vmpt_calls_blocks(l->e, f))
@@ -301,10 +303,11 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		if (!ours(l, c, to.space))
 			continue;
 		if (l->how)
-			look_at(l, &to);
+			look_at(l, f, &to);
 		l->function = to.function;
 		if (i + 1 < p.count || p.last == f->block[id].insns) {
 			l->how = f->block[id].how;
+			l->space = NONE;
 			l->from = f->place[id].next;
 		}
 	}
