@@ -449,11 +449,23 @@ static unsigned int doubt(const struct candidate *c)
 	return c->any ? 2 : c->lower ? 1 : 0;
 }
 
-/* Those that fit best stay. */
-static void prefer(struct look *l)
+/*
+ * Whether @c is of a program in another address space than @in: the kernel has loaded the next
+ * task's CR3 when it switches. A program's may differ from its kernel's in bits 12:0 (Linux's
+ * page-table isolation).
+ */
+static bool is_elsewhere(const struct candidate *c, const struct vmpt_space *in)
+{
+	const u64 cr3 = c->lower ? c->lower->cr3 : c->stack->cr3;
+
+	return cr3 != ~0ULL && !in->no_cr3 && (cr3 ^ in->cr3) >> 13;
+}
+
+/* Those that fit best stay; of them those that are not of another address space, if there are. */
+static void prefer(struct look *l, const struct vmpt_space *in)
 {
 	unsigned int best = 2;
-	size_t i, n = 0;
+	size_t i, n = 0, here = 0;
 
 	for (i = 0; i < l->count; i++)
 		if (doubt(&l->candidate[i]) < best)
@@ -461,16 +473,20 @@ static void prefer(struct look *l)
 	for (i = 0; i < l->count; i++)
 		if (doubt(&l->candidate[i]) == best)
 			l->candidate[n++] = l->candidate[i];
-	l->count = n;
+	for (i = 0; i < n; i++)
+		here += !is_elsewhere(&l->candidate[i], in);
+	for (i = 0, l->count = 0; i < n; i++)
+		if (!here || !is_elsewhere(&l->candidate[i], in))
+			l->candidate[l->count++] = l->candidate[i];
 }
 
 /* Of several the one that waits longest: the list has the last ones first. */
-static struct stack *choose(struct vmpt_calls *e, struct look *l)
+static struct stack *choose(struct vmpt_calls *e, struct look *l, const struct vmpt_space *in)
 {
 	const struct candidate *c;
 	struct vmpt_call_task *t;
 
-	prefer(l);
+	prefer(l, in);
 	if (!l->count)
 		return NULL;
 	c = &l->candidate[l->count - 1];
@@ -531,7 +547,7 @@ void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, 
 	ret = look_ahead(l, f, c, at);
 	if (ret)
 		e->error = ret;
-	c->stack = choose(e, l);
+	c->stack = choose(e, l, &e->space[to->space]);
 	free(l);
 	if (c->stack || e->error)
 		return;
