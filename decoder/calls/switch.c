@@ -207,9 +207,11 @@ static void filter_exit(struct look *l, const struct code *to)
 			if (l->candidate[i].stack->cr3 == in->cr3)
 				l->candidate[n++] = l->candidate[i];
 		l->done = true;
-		/* Of execve() that is new, too: what the RETs in the kernel said has to do. */
-		n = n ? n : all;
 	}
+	/* Of execve() that is new, too; within the kernel it is a fixup or a jump: what the RETs
+	 * said has to do. */
+	if (!n)
+		n = all;
 	l->count = n;
 }
 
