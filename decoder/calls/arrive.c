@@ -235,6 +235,11 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 		return;
 	}
 	top = vmpt_calls_top(s);
+	/* A signal's handler may change where the program goes on: after what made it, or again. */
+	if (called && top && top->kind == VMPT_CALL_SIGNAL && to->ip - top->ret + 16 <= 32) {
+		vmpt_calls_pop_to(e, f, s, s->depth - 1);
+		return;
+	}
 	if (!top || entry == NONE) {
 		if (!top || !to->function || top->function != to->function)
 			lost(e, f, s, to);
