@@ -454,13 +454,13 @@ static unsigned int doubt(const struct candidate *c)
 /*
  * Whether @c is of a program in another address space than @in: the kernel has loaded the next
  * task's CR3 when it switches. A program's may differ from its kernel's in bits 12:0 (Linux's
- * page-table isolation).
+ * page-table isolation). CR3 0 is no program's: the stack began before there was paging.
  */
 static bool is_elsewhere(const struct candidate *c, const struct vmpt_space *in)
 {
 	const u64 cr3 = c->lower ? c->lower->cr3 : c->stack->cr3;
 
-	return cr3 != ~0ULL && !in->no_cr3 && (cr3 ^ in->cr3) >> 13;
+	return cr3 && cr3 != ~0ULL && !in->no_cr3 && (cr3 ^ in->cr3) >> 13;
 }
 
 /* Those that fit best stay; of them those that are not of another address space, if there are. */
