@@ -317,6 +317,25 @@ static void event(struct vmpt_calls *e, struct feed *f, struct context *c, const
 			c->from + size, false);
 }
 
+/*
+ * A jump or RET from the lower half to the upper one, outside of entries: the kernel boots. What
+ * ran before was no program of it, and does not come back.
+ */
+static bool is_boot(const struct vmpt_calls *e, struct stack *s, const struct code *to)
+{
+	const struct frame *top = vmpt_calls_top(s);
+
+	return s->cr3 != ~0ULL && top && !top->kernel && is_kernel(&e->space[to->space], to->ip) &&
+	       top_entry(s) == NONE;
+}
+
+static void boot(struct vmpt_calls *e, struct feed *f, struct stack *s, const struct code *to)
+{
+	vmpt_calls_pop_to(e, f, s, 0);
+	start(e, f, s, to);
+	e->task[s->task].root = s->root;
+}
+
 void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 		       const struct code *to)
 {
@@ -324,6 +343,10 @@ void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 	struct stack *s = c->stack;
 
 	c->how = HOW_NEXT;
+	if ((how == HOW_RET || how == HOW_JMP) && is_boot(e, s, to)) {
+		boot(e, f, s, to);
+		return;
+	}
 	switch (how) {
 	case HOW_START:
 		start(e, f, s, to);
