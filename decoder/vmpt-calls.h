@@ -70,8 +70,8 @@ enum vmpt_call_kind {
 	VMPT_CALL_UNKNOWN, /* callers from before the trace, or lost */
 	VMPT_CALL_CALL,	   /* a near or far call, or what it jumped to (a tail call) */
 	VMPT_CALL_SYSTEM,  /* SYSCALL, SYSENTER, and what else goes to the kernel by a far branch */
-	VMPT_CALL_INTERRUPT, /* an interrupt or exception: before an instruction; INT n and INT3,
-				which the flow has as events, too */
+	VMPT_CALL_INTERRUPT, /* an interrupt or exception: before an instruction; also INT n, INT3
+				and the like whose code is not known */
 	VMPT_CALL_SIGNAL,    /* the kernel returned elsewhere than it had come from */
 	VMPT_CALL_KINDS,
 };
@@ -80,8 +80,10 @@ enum vmpt_call_kind {
 enum vmpt_call_what {
 	VMPT_CALL_ENTER, /* a frame begins */
 	VMPT_CALL_LEAVE, /* it ends */
-	VMPT_CALL_RUN,	 /* from here on the CPU runs this task; .node is where it is */
-	VMPT_CALL_GAP,	 /* the flow is lost: frames may have begun and ended */
+	/* From here on the CPU runs this task; .node is where it is. Of the task that ran already:
+	 * its .instructions up to here, before another one follows without a call that says so */
+	VMPT_CALL_RUN,
+	VMPT_CALL_GAP, /* the flow is lost: frames may have begun and ended */
 };
 
 /* A call or return, or what else happened to a task. */

@@ -144,6 +144,7 @@ static void returned_elsewhere(struct vmpt_calls *e, struct feed *f, struct cont
 	}
 	other = vmpt_calls_parked_at(e, c, e->space[to->space].cr3, to->ip);
 	if (other) {
+		vmpt_calls_say(e, f, s, VMPT_CALL_RUN, NULL, s->depth);
 		vmpt_calls_park(e, c);
 		c->stack = other;
 		vmpt_calls_say(e, f, other, VMPT_CALL_RUN, NULL, other->depth);
@@ -234,14 +235,20 @@ static void exited_to_program(struct vmpt_calls *e, struct feed *f, struct stack
 		return;
 	}
 	top = vmpt_calls_top(s);
+	/* A signal's handler may change where the program goes on: after what made it, or again. */
+	if (called && top && top->kind == VMPT_CALL_SIGNAL && to->ip - top->ret + 16 <= 32) {
+		vmpt_calls_pop_to(e, f, s, s->depth - 1);
+		return;
+	}
 	if (!top || entry == NONE) {
 		if (!top || !to->function || top->function != to->function)
 			lost(e, f, s, to);
 		return;
 	}
-	/* SYSCALL or INT 80H is made again; an INT n, whose event has its own address; SYSENTER's
-	 * landing pad, after an INT 80H; or a restartable sequence was interrupted. */
-	if ((called && from - to->ip == 2) || to->ip - from <= 2 ||
+	/* SYSCALL or INT n is made again, or was interrupted itself; an INT n that was not known to
+	 * be one; SYSENTER's landing pad, after an INT 80H; or a restartable sequence was
+	 * interrupted. */
+	if ((called && from - to->ip <= 2) || to->ip - from <= 2 ||
 	    (to->function && top->function == to->function && to->ip != to->function))
 		return;
 	vmpt_calls_push(e, f, s, VMPT_CALL_SIGNAL, to, from, false);
@@ -286,6 +293,7 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 	}
 	/* A system whose kernel is not in the upper half may switch tasks so. */
 	other = vmpt_calls_parked_at(e, c, e->space[to->space].cr3, to->ip);
+	vmpt_calls_say(e, f, s, VMPT_CALL_RUN, NULL, s->depth);
 	vmpt_calls_park(e, c);
 	c->stack = other ? other : vmpt_calls_stack_new(e, c, to->space);
 	if (!c->stack)
@@ -300,9 +308,32 @@ static void exited(struct vmpt_calls *e, struct feed *f, struct context *c, cons
 static void event(struct vmpt_calls *e, struct feed *f, struct context *c, const struct code *to)
 {
 	const struct frame *top = vmpt_calls_top(c->stack);
+	u64 size;
 
-	if (is_handler(to, c->from, top ? top->function : 0))
-		vmpt_calls_push(e, f, c->stack, VMPT_CALL_INTERRUPT, to, c->from, false);
+	if (!is_handler(to, c->from, top ? top->function : 0))
+		return;
+	size = vmpt_calls_soft_int(e, f, c->space, c->from);
+	vmpt_calls_push(e, f, c->stack, size ? VMPT_CALL_SYSTEM : VMPT_CALL_INTERRUPT, to,
+			c->from + size, false);
+}
+
+/*
+ * A jump or RET from the lower half to the upper one, outside of entries: the kernel boots. What
+ * ran before was no program of it, and does not come back.
+ */
+static bool is_boot(const struct vmpt_calls *e, struct stack *s, const struct code *to)
+{
+	const struct frame *top = vmpt_calls_top(s);
+
+	return s->cr3 != ~0ULL && top && !top->kernel && is_kernel(&e->space[to->space], to->ip) &&
+	       top_entry(s) == NONE;
+}
+
+static void boot(struct vmpt_calls *e, struct feed *f, struct stack *s, const struct code *to)
+{
+	vmpt_calls_pop_to(e, f, s, 0);
+	start(e, f, s, to);
+	e->task[s->task].root = s->root;
 }
 
 void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
@@ -312,6 +343,10 @@ void vmpt_calls_arrive(struct vmpt_calls *e, struct feed *f, struct context *c,
 	struct stack *s = c->stack;
 
 	c->how = HOW_NEXT;
+	if ((how == HOW_RET || how == HOW_JMP) && is_boot(e, s, to)) {
+		boot(e, f, s, to);
+		return;
+	}
 	switch (how) {
 	case HOW_START:
 		start(e, f, s, to);

@@ -62,6 +62,7 @@ int vmpt_calls_open_abi(struct vmpt_calls **calls, const struct vmpt_stream *con
 	if (!e)
 		return -VMPT_E_NOMEM;
 	e->clocks = clocks;
+	e->code = code;
 	take_options(e, options, count ? count : 1);
 	ret = open_feeds(e, streams, count, code);
 	if (ret) {
@@ -224,6 +225,7 @@ static void go_on(struct context *c, const struct feed *f, u32 id)
 {
 	const u8 how = f->block[id].how;
 
+	c->space = NONE;
 	c->from = f->place[id].next;
 	/* A guest's VMCALL and the like are VM exits by an instruction. */
 	c->how = how == HOW_VMX && c->owner.kind == VMPT_OWNER_VM ? HOW_EVENT : how;
@@ -312,6 +314,7 @@ static void take_event(struct vmpt_calls *e, struct feed *f)
 	}
 	c->how = HOW_EVENT;
 	c->from = p.ip;
+	c->space = space;
 }
 
 /* Where only a guest's code is known, each of its exits leads to one of the host. */

@@ -128,8 +128,9 @@ struct context {
 	u32 stream; /* of the host's; NONE */
 	u32 vm;
 	struct stack *stack;
-	u8 how;	  /* enum how */
-	u64 from; /* CALL, ENTRY: the address after it; EVENT, VMX: of the instruction */
+	u8 how;	   /* enum how */
+	u64 from;  /* CALL, ENTRY: the address after it; EVENT, VMX: of the instruction */
+	u32 space; /* EVENT: its address space, or NONE */
 };
 
 /* ---- all ---- */
@@ -139,6 +140,7 @@ struct vmpt_calls {
 	struct vmpt_flow_options flow;
 	struct vmpt_options trace;
 	const struct vmpt_clocks *clocks;
+	struct vmpt_code *code; /* NULL: none */
 	struct feed *feeds;
 	size_t feed_count;
 
@@ -238,6 +240,11 @@ int vmpt_calls_new_block(struct vmpt_calls *e, struct feed *f, u32 id);
 u32 vmpt_calls_space_of(struct vmpt_calls *e, struct feed *f, u32 space);
 /* Code at an address of which no block is known. */
 void vmpt_calls_code_at(struct vmpt_calls *e, u32 space, u64 ip, struct code *code);
+/*
+ * The size of the INT n, INT3, INTO or INT1 at @ip of @space, of which the flow has an event; 0: it
+ * is none, or not known.
+ */
+u64 vmpt_calls_soft_int(const struct vmpt_calls *e, const struct feed *f, u32 space, u64 ip);
 
 /* ---- tree.c ---- */
 

@@ -42,7 +42,8 @@ static void shift(struct feed *f)
 	if (f->part_at < f->parts && (f->part_at < 64 || first < f->id_count / 2))
 		return;
 	memmove(f->part, f->part + f->part_at, (f->parts - f->part_at) * sizeof(*f->part));
-	memmove(f->ids, f->ids + first, (f->id_count - first) * sizeof(*f->ids));
+	if (f->id_count > first)
+		memmove(f->ids, f->ids + first, (f->id_count - first) * sizeof(*f->ids));
 	f->parts -= f->part_at;
 	f->part_at = 0;
 	f->id_count -= first;
@@ -281,6 +282,31 @@ void vmpt_calls_code_at(struct vmpt_calls *e, u32 space, u64 ip, struct code *co
 	    e->options.function(e->options.opaque, &e->space[space], ip, &fn)) {
 		code->function = fn.start;
 		code->role = fn.role;
+	}
+}
+
+u64 vmpt_calls_soft_int(const struct vmpt_calls *e, const struct feed *f, u32 space, u64 ip)
+{
+	const unsigned int at = ip % VMPT_PAGE;
+	struct vmpt_space in;
+	struct vmpt_page page;
+
+	if (!e->code || space == NONE)
+		return 0;
+	in = e->space[space];
+	in.tsc = f->tsc == VMPT_TIME_NONE ? 0 : f->tsc;
+	if (vmpt_code_page(e->code, &in, ip - at, 0, &page) != 1 || !vmpt_page_knows(&page, at))
+		return 0;
+	switch (page.bytes[at]) {
+	case 0xcd:
+		return 2;
+	case 0xcc:
+	case 0xf1:
+		return 1;
+	case 0xce:
+		return in.exec == 64 ? 0 : 1;
+	default:
+		return 0;
 	}
 }
 

@@ -14,6 +14,12 @@
 
 /* ---- stacks that were left ---- */
 
+/* All stacks but those that were forgotten, by number: that were left, and that run; or NULL. */
+static struct stack *stack_number(const struct vmpt_calls *e, size_t i)
+{
+	return i < e->parks ? e->parked[i] : e->context[i - e->parks]->stack;
+}
+
 static void drop(struct vmpt_calls *e, size_t i)
 {
 	e->parked_frames -= e->parked[i]->depth;
@@ -96,6 +102,7 @@ struct look {
 	u32 depth;
 	u8 how;
 	u64 from, function; /* of the block before */
+	u32 space;	    /* of the event */
 	bool exited;	    /* to a program */
 	bool done;
 };
@@ -115,10 +122,10 @@ static bool is_other(const struct look *l, struct candidate *c, u64 ip)
 	size_t i;
 	u32 k;
 
-	for (i = l->e->parks; i-- > 0 && c->stack->group && !c->lower;) {
-		struct stack *o = l->e->parked[i];
+	for (i = l->e->parks + l->e->contexts; i-- > 0 && c->stack->group && !c->lower;) {
+		struct stack *o = stack_number(l->e, i);
 
-		if (o->group != c->stack->group || o == c->stack)
+		if (!o || o->group != c->stack->group || o == c->stack)
 			continue;
 		for (k = o->depth; k-- > 0;) {
 			f = &o->frame[k];
@@ -143,6 +150,11 @@ static void filter_return(struct look *l, u64 ip)
 		const struct frame *f = next_frame(&c);
 		const bool any = !f || f->kind == VMPT_CALL_UNKNOWN;
 
+		/* To code that asks the kernel to end the signal. */
+		if (!any && f->kind == VMPT_CALL_SIGNAL) {
+			l->candidate[n++] = c;
+			continue;
+		}
 		if (!any &&
 		    (f->kind != VMPT_CALL_CALL || (f->ret && f->ret != ip && !is_other(l, &c, ip))))
 			continue;
@@ -195,9 +207,11 @@ static void filter_exit(struct look *l, const struct code *to)
 			if (l->candidate[i].stack->cr3 == in->cr3)
 				l->candidate[n++] = l->candidate[i];
 		l->done = true;
-		/* Of execve() that is new, too: what the RETs in the kernel said has to do. */
-		n = n ? n : all;
 	}
+	/* Of execve() that is new, too; within the kernel it is a fixup or a jump: what the RETs
+	 * said has to do. */
+	if (!n)
+		n = all;
 	l->count = n;
 }
 
@@ -229,7 +243,7 @@ static void look_back(struct look *l, const struct code *to, bool entry)
 }
 
 /* The flow comes to @to, as l->how says. */
-static void look_at(struct look *l, const struct code *to)
+static void look_at(struct look *l, const struct feed *f, const struct code *to)
 {
 	const u8 how = l->how;
 
@@ -240,9 +254,10 @@ static void look_at(struct look *l, const struct code *to)
 	}
 	if (how == HOW_CALL && to->ip != l->from && !vmpt_calls_fills(to))
 		look_push(l, l->from, false);
-	else if ((how == HOW_ENTRY && to->ip != l->from) ||
-		 (how == HOW_EVENT && is_handler(to, l->from, l->function)))
+	else if (how == HOW_ENTRY && to->ip != l->from)
 		look_push(l, l->from, true);
+	else if (how == HOW_EVENT && is_handler(to, l->from, l->function))
+		look_push(l, l->from + vmpt_calls_soft_int(l->e, f, l->space, l->from), true);
 	else if (how == HOW_RET)
 		look_back(l, to, false);
 	else if (how == HOW_EXIT && (!to->function || to->function != l->function))
@@ -273,9 +288,10 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 			return;
 		vmpt_calls_code_at(l->e, space, p.ip, &to);
 		if (l->how)
-			look_at(l, &to);
+			look_at(l, f, &to);
 		l->how = HOW_EVENT;
 		l->from = p.ip;
+		l->space = space;
 		return;
 	}
 	if (p.kind != VMPT_FLOW_BLOCKS || vmpt_calls_blocks(l->e, f))
@@ -289,10 +305,11 @@ static void look_part(struct look *l, struct feed *f, const struct context *c, s
 		if (!ours(l, c, to.space))
 			continue;
 		if (l->how)
-			look_at(l, &to);
+			look_at(l, f, &to);
 		l->function = to.function;
 		if (i + 1 < p.count || p.last == f->block[id].insns) {
 			l->how = f->block[id].how;
+			l->space = NONE;
 			l->from = f->place[id].next;
 		}
 	}
@@ -343,38 +360,89 @@ static void group(struct vmpt_calls *e, const struct look *l)
 		l->candidate[i].stack->group = group;
 }
 
-/* Frames of @a below @n change places with those of @b below @m. */
-static int exchange(struct stack *a, u32 n, struct stack *b, u32 m)
+/* Where @s runs now; NULL: it was left. */
+static struct context *runs_in(const struct vmpt_calls *e, const struct stack *s)
+{
+	size_t i;
+
+	for (i = 0; i < e->contexts; i++)
+		if (e->context[i]->stack == s)
+			return e->context[i];
+	return NULL;
+}
+
+/* What runs @s now and how many instructions it has executed, on whichever stream. */
+static void say_runs(struct vmpt_calls *e, const struct stack *s)
+{
+	const struct context *c = runs_in(e, s);
+	size_t i;
+
+	for (i = 0; c && i < e->feed_count; i++) {
+		struct feed *f = &e->feeds[i];
+
+		if (f->context == c && f->part_at < f->parts)
+			vmpt_calls_say(e, f, s, VMPT_CALL_RUN, NULL, s->depth);
+	}
+}
+
+/* Frames of @s from @n on have other callers than before, and the task of @s counts on from @old.
+ */
+static void set_callers(struct vmpt_calls *e, struct stack *s, u32 n, u64 old)
+{
+	u32 i, parent = n ? s->frame[n - 1].node : s->root;
+
+	for (i = n; i < s->depth; i++) {
+		struct frame *f = &s->frame[i];
+		const struct vmpt_call_node node = e->node[f->node];
+		const u64 since = old - f->instructions;
+
+		f->instructions = s->instructions > since ? s->instructions - since : 0;
+		if (f->thunk)
+			f->node = parent;
+		else
+			parent = f->node =
+				vmpt_calls_child(e, parent, node.kind, node.function, node.space);
+	}
+}
+
+/* Frames of @a below @n change places with those of @b below @m, and so do their tasks. */
+static void exchange(struct vmpt_calls *e, struct stack *a, u32 n, struct stack *b, u32 m)
 {
 	const u32 above = a->depth - n, above_b = b->depth - m;
 	struct frame *fa = malloc((m + above + 1) * sizeof(*fa));
 	struct frame *fb = malloc((n + above_b + 1) * sizeof(*fb));
-	struct stack old = *a;
+	const struct stack old = *a, old_b = *b;
 
 	if (!fa || !fb) {
 		free(fa);
 		free(fb);
-		return -VMPT_E_NOMEM;
+		e->error = -VMPT_E_NOMEM;
+		return;
 	}
+	say_runs(e, a);
+	say_runs(e, b);
 	memcpy(fa, b->frame, m * sizeof(*fa));
 	memcpy(fa + m, a->frame + n, above * sizeof(*fa));
 	memcpy(fb, a->frame, n * sizeof(*fb));
 	memcpy(fb + n, b->frame + m, above_b * sizeof(*fb));
 	free(a->frame);
 	free(b->frame);
+	*a = old_b;
 	a->frame = fa;
 	a->depth = m + above;
 	a->room = m + above + 1;
-	a->root = b->root;
-	a->cr3 = b->cr3;
-	a->task = b->task;
+	a->over = old.over;
+	*b = old;
 	b->frame = fb;
 	b->depth = n + above_b;
 	b->room = n + above_b + 1;
-	b->root = old.root;
-	b->cr3 = old.cr3;
-	b->task = old.task;
-	return 0;
+	b->over = old_b.over;
+	e->parked_frames += runs_in(e, a) ? 0 : (u64)a->depth - old.depth;
+	e->parked_frames += runs_in(e, b) ? 0 : (u64)b->depth - old_b.depth;
+	set_callers(e, a, m, old.instructions);
+	set_callers(e, b, n, old_b.instructions);
+	say_runs(e, a);
+	say_runs(e, b);
 }
 
 /* How well a candidate fits: 0 is best. */
@@ -383,11 +451,23 @@ static unsigned int doubt(const struct candidate *c)
 	return c->any ? 2 : c->lower ? 1 : 0;
 }
 
-/* Those that fit best stay. */
-static void prefer(struct look *l)
+/*
+ * Whether @c is of a program in another address space than @in: the kernel has loaded the next
+ * task's CR3 when it switches. A program's may differ from its kernel's in bits 12:0 (Linux's
+ * page-table isolation). CR3 0 is no program's: the stack began before there was paging.
+ */
+static bool is_elsewhere(const struct candidate *c, const struct vmpt_space *in)
+{
+	const u64 cr3 = c->lower ? c->lower->cr3 : c->stack->cr3;
+
+	return cr3 && cr3 != ~0ULL && !in->no_cr3 && (cr3 ^ in->cr3) >> 13;
+}
+
+/* Those that fit best stay; of them those that are not of another address space, if there are. */
+static void prefer(struct look *l, const struct vmpt_space *in)
 {
 	unsigned int best = 2;
-	size_t i, n = 0;
+	size_t i, n = 0, here = 0;
 
 	for (i = 0; i < l->count; i++)
 		if (doubt(&l->candidate[i]) < best)
@@ -395,23 +475,27 @@ static void prefer(struct look *l)
 	for (i = 0; i < l->count; i++)
 		if (doubt(&l->candidate[i]) == best)
 			l->candidate[n++] = l->candidate[i];
-	l->count = n;
+	for (i = 0; i < n; i++)
+		here += !is_elsewhere(&l->candidate[i], in);
+	for (i = 0, l->count = 0; i < n; i++)
+		if (!here || !is_elsewhere(&l->candidate[i], in))
+			l->candidate[l->count++] = l->candidate[i];
 }
 
 /* Of several the one that waits longest: the list has the last ones first. */
-static struct stack *choose(struct vmpt_calls *e, struct look *l)
+static struct stack *choose(struct vmpt_calls *e, struct look *l, const struct vmpt_space *in)
 {
 	const struct candidate *c;
 	struct vmpt_call_task *t;
 
-	prefer(l);
+	prefer(l, in);
 	if (!l->count)
 		return NULL;
 	c = &l->candidate[l->count - 1];
 	if (l->count > 1)
 		group(e, l);
 	if (c->lower)
-		e->error = exchange(c->stack, c->cut, c->lower, c->lower_cut);
+		exchange(e, c->stack, c->cut, c->lower, c->lower_cut);
 	take(e, c->stack);
 	if (l->count > 1) {
 		t = &e->task[c->stack->task];
@@ -430,18 +514,18 @@ bool vmpt_calls_exchange(struct vmpt_calls *e, struct stack *s, const struct cod
 
 	if (!s->group || !top)
 		return false;
-	for (i = e->parks; i-- > 0;) {
-		struct stack *other = e->parked[i];
+	for (i = e->parks + e->contexts; i-- > 0;) {
+		struct stack *other = stack_number(e, i);
 
-		for (k = other->group == s->group ? other->depth : 0; k-- > 0;) {
+		if (!other || other == s || other->group != s->group)
+			continue;
+		for (k = other->depth; k-- > 0;) {
 			const struct frame *f = &other->frame[k];
 
 			if (f->ret != to->ip || f->kind != top->kind ||
 			    f->function != top->function)
 				continue;
-			e->parked_frames -= other->depth;
-			e->error = exchange(s, s->depth, other, k + 1);
-			e->parked_frames += other->depth;
+			exchange(e, s, s->depth, other, k + 1);
 			return !e->error;
 		}
 	}
@@ -465,7 +549,7 @@ void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, 
 	ret = look_ahead(l, f, c, at);
 	if (ret)
 		e->error = ret;
-	c->stack = choose(e, l);
+	c->stack = choose(e, l, &e->space[to->space]);
 	free(l);
 	if (c->stack || e->error)
 		return;

@@ -374,10 +374,11 @@ static bool take(const struct vmpt_call_item *it)
 	struct task *task = task_of(it->task);
 
 	items[it->what]++;
+	/* RUN of another task says what that one had executed before, elsewhere. */
 	if (!d->anchored) {
 		if (!anchor(it))
 			return false;
-	} else if (it->what != VMPT_CALL_RUN &&
+	} else if ((it->what != VMPT_CALL_RUN || it->task == d->task) &&
 		   !settle(it->stream, d->pos + it->instructions - task->instructions))
 		return false;
 	task->instructions = it->instructions;
