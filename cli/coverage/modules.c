@@ -73,12 +73,17 @@ static bool range_of(struct cli *cli, const struct code_given *given, u64 *base,
 static int add_file(struct cli *cli, const struct code_given *given)
 {
 	struct coverage *d = cli->data;
+	const char *name = given->path;
+	const size_t folder = cli->folder ? strlen(cli->folder->path) : 0;
 	struct coverage_module *m;
 	u64 base = 0, end = 0;
 
+	/* Of a recording: as it is in another one. */
+	if (folder && !strncmp(name, cli->folder->path, folder) && name[folder] == '/')
+		name += folder + 1;
 	if (!is_elf(given->path) || !range_of(cli, given, &base, &end))
 		return CLI_OK;
-	m = add_module(d, given->path);
+	m = add_module(d, name);
 	if (!m)
 		return cli_no_memory(cli);
 	m->vm = given->vm;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/folder.h"
 #include "cli/symbols/file.h"
 #include "cli/symbols/names.h"
 #include "util/array.h"
@@ -14,6 +15,7 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 {
 	int code = code_symbols_open(cli, list, &n->files);
 	struct stat st;
+	char *images;
 	size_t i;
 
 	n->given = list;
@@ -32,6 +34,12 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 	for (i = 0; i < list->count && !code; i++)
 		if (!stat(list->s[i], &st) && S_ISDIR(st.st_mode))
 			code = names_programs_add(cli, n, list->s[i]);
+	/* A recording has its programs beside their code. */
+	if (!code && cli->folder && asprintf(&images, "%s/" CLI_FOLDER_IMAGES, cli->folder->path) > 0) {
+		if (!stat(images, &st) && S_ISDIR(st.st_mode))
+			code = names_programs_add(cli, n, images);
+		free(images);
+	}
 	if (!code) {
 		elf_symbols_sort(&n->symbols);
 		names_programs_sort(n);
