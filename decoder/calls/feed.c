@@ -42,7 +42,8 @@ static void shift(struct feed *f)
 	if (f->part_at < f->parts && (f->part_at < 64 || first < f->id_count / 2))
 		return;
 	memmove(f->part, f->part + f->part_at, (f->parts - f->part_at) * sizeof(*f->part));
-	memmove(f->ids, f->ids + first, (f->id_count - first) * sizeof(*f->ids));
+	if (f->id_count > first)
+		memmove(f->ids, f->ids + first, (f->id_count - first) * sizeof(*f->ids));
 	f->parts -= f->part_at;
 	f->part_at = 0;
 	f->id_count -= first;
