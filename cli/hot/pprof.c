@@ -36,7 +36,7 @@ struct writer {
 
 static void deflate_all(struct writer *w, int flush)
 {
-	u8 buf[CHUNK];
+	u8 buf[CHUNK] = { 0 };
 	int ret;
 
 	do {

@@ -8,6 +8,9 @@
 #include "util/array.h"
 #include "util/search.h"
 
+/* A function whose size is not known ends where the next one begins, or here, bytes. */
+#define SYMBOL_MAX (1u << 20)
+
 #define SYMBOLS_MAX 4000000
 #define LINE_BYTES  4096 /* the rest of a longer line is part of a name that is cut anyway */
 
@@ -205,7 +208,7 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, u32 file, u64 ip
 	if (!n || s[n - 1].file != file)
 		return NULL;
 	*into = ip - s[n - 1].address;
-	if (s[n - 1].size && *into >= s[n - 1].size)
+	if (*into >= (s[n - 1].size ? s[n - 1].size : SYMBOL_MAX))
 		return NULL;
 	return *s[n - 1].name ? s[n - 1].name : NULL;
 }

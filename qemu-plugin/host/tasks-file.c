@@ -72,9 +72,9 @@ void tasks_file_flush(struct tasks_file *f, struct tasks_pending *pending, u64 m
 
 	for (i = 0; i < pending->count; i++) {
 		const struct tasks_pending_line *l = &pending->line[i];
+		const unsigned long long tsc = l->tsc + moved;
 		char *line = NULL;
-		int n = asprintf(&line, MARK "%llx\",%s", (unsigned long long)(l->tsc + moved),
-				 l->text);
+		int n = asprintf(&line, MARK "%llx\",%s", tsc, l->text);
 
 		if (n < 0)
 			f->err = f->err ? f->err : ENOMEM;

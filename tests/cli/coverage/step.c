@@ -92,7 +92,7 @@ static u64 peek(u64 at)
 
 static void go(int how)
 {
-	int status;
+	int status = 0;
 
 	if (ptrace(how, s.pid, 0, 0) || waitpid(s.pid, &status, 0) != s.pid)
 		fail("ptrace");
