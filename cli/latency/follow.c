@@ -78,20 +78,24 @@ static u32 row_of(struct latency *d, u32 number, u32 vm)
 
 static struct latency_task *find_task(struct latency *d, u32 number)
 {
+	struct vmpt_call_node root;
 	struct vmpt_call_task task;
 	struct latency_task *t;
 
 	if (vmpt_reserve_zeroed(&d->task, &d->tasks, (size_t)number + 1))
 		return NULL;
 	t = &d->task[number];
-	if (t->known)
-		return t;
 	vmpt_calls_task(d->source.calls, number, &task);
+	if (t->known && t->root == task.root)
+		return t;
+	if (!t->known)
+		t->handler = LATENCY_NONE;
+	vmpt_calls_node(d->source.calls, task.root, &root);
+	t->root = task.root;
 	t->host = task.owner.kind == VMPT_OWNER_HOST;
-	t->process = calls_process(&d->source, task.space);
+	t->process = calls_root_process(&d->source, &root);
 	t->vm = d->source.process[t->process].vm;
 	t->wanted = calls_wanted(&d->source, t->process);
-	t->handler = LATENCY_NONE;
 	t->known = true;
 	return t;
 }

@@ -107,6 +107,7 @@ struct latency_frame {
 struct latency_task {
 	bool known, wanted, host;
 	u32 vm, process;
+	u32 root; /* of which .process is: another one after execve() */
 	struct latency_frame *frame;
 	size_t frames, room;
 	struct latency_open *open;

@@ -42,21 +42,26 @@ static struct tree_length length_of(const struct tree_when *from, const struct t
 static struct tree_task *find_task(struct cli *cli, u32 number)
 {
 	struct tree *d = cli->data;
+	struct vmpt_call_node root;
 	struct vmpt_call_task task;
 	struct tree_task *t;
 
 	if (vmpt_reserve_zeroed(&d->task, &d->tasks, (size_t)number + 1))
 		return NULL;
 	t = &d->task[number];
-	if (t->known)
-		return t;
-	if (vmpt_reserve_zeroed(&t->frame, &t->room, 1))
-		return NULL;
-	t->frames = 1;
-	tree_place_init(&t->frame->place, TREE_NOWHERE);
 	vmpt_calls_task(d->source.calls, number, &task);
+	if (t->known && t->root == task.root)
+		return t;
+	if (!t->known) {
+		if (vmpt_reserve_zeroed(&t->frame, &t->room, 1))
+			return NULL;
+		t->frames = 1;
+		tree_place_init(&t->frame->place, TREE_NOWHERE);
+	}
+	vmpt_calls_node(d->source.calls, task.root, &root);
 	t->vm = task.vm;
-	t->process = calls_process(&d->source, task.space);
+	t->root = task.root;
+	t->process = calls_root_process(&d->source, &root);
 	t->wanted = calls_wanted(&d->source, t->process);
 	t->known = true;
 	return t;
