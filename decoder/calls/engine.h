@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Inside of the calls (docs/calls.md): streams' blocks come in the order of time (feed.c), each
- * moves the stack of the task that its vCPU or CPU runs (step.c, stack.c), tasks that were left are
- * found again by what follows (switch.c), and all is counted in one tree (tree.c).
+ * moves the stack of the task that its vCPU or CPU runs (arrive.c, stack.c), tasks that were left
+ * are found again by what follows (switch.c, exchange.c), and all is counted in one tree (tree.c).
  */
 #ifndef VMPT_CALLS_ENGINE_H
 #define VMPT_CALLS_ENGINE_H
@@ -285,11 +285,18 @@ void vmpt_calls_switch(struct vmpt_calls *e, struct feed *f, struct context *c, 
 		       const struct code *to);
 /* A stack that was left whose top returns to @ip, taken off the list; NULL. */
 struct stack *vmpt_calls_parked_at(struct vmpt_calls *e, const struct context *c, u64 cr3, u64 ip);
+void vmpt_calls_park(struct vmpt_calls *e, struct context *c);
+
+/* ---- exchange.c ---- */
+
+/* All stacks, by numbers below .parks + .contexts: that were left, and that run; may be NULL. */
+struct stack *vmpt_calls_stack_number(const struct vmpt_calls *e, size_t i);
+/* Frames of @a below @n change places with those of @b below @m, and so do their tasks. */
+void vmpt_calls_exchange_at(struct vmpt_calls *e, struct stack *a, u32 n, struct stack *b, u32 m);
 /*
  * Where @s was taken up it could have been another one, left now, whose frame like the top of @s
  * returns to @to: they change places. Then that frame is the top.
  */
 bool vmpt_calls_exchange(struct vmpt_calls *e, struct stack *s, const struct code *to);
-void vmpt_calls_park(struct vmpt_calls *e, struct context *c);
 
 #endif
