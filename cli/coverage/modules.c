@@ -79,7 +79,8 @@ static int add_file(struct cli *cli, const struct code_given *given)
 	u64 base = 0, end = 0;
 
 	/* A file of the recording has the name that it has in others. */
-	if (!given->option && folder && !strncmp(name, cli->folder->path, folder) && name[folder] == '/')
+	if (!given->option && folder && !strncmp(name, cli->folder->path, folder) &&
+	    name[folder] == '/')
 		name += folder + 1;
 	if (!is_elf(given->path) || !range_of(cli, given, &base, &end))
 		return CLI_OK;

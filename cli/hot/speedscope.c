@@ -12,7 +12,8 @@ static void put_string(struct cli *cli, FILE *out, const char *before, const cha
 	json_t *string = json_string(text);
 
 	fputs(before, out);
-	if (!string || json_dumpf(string, out, JSON_ENCODE_ANY))
+	/* Errors of the file are seen where it is closed. */
+	if (!string || (json_dumpf(string, out, JSON_ENCODE_ANY) && !ferror(out)))
 		cli->out_of_memory = true;
 	json_decref(string);
 }

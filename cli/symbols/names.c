@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/folder.h"
 #include "cli/symbols/file.h"
 #include "cli/symbols/names.h"
 #include "util/array.h"
@@ -35,7 +34,8 @@ int code_names_open(struct cli *cli, const struct cli_strings *list, struct code
 		if (!stat(list->s[i], &st) && S_ISDIR(st.st_mode))
 			code = names_programs_add(cli, n, list->s[i]);
 	/* A recording has its programs beside their code. */
-	if (!code && cli->folder && asprintf(&images, "%s/" CLI_FOLDER_IMAGES, cli->folder->path) > 0) {
+	if (!code && cli->folder &&
+	    asprintf(&images, "%s/" CLI_FOLDER_IMAGES, cli->folder->path) > 0) {
 		if (!stat(images, &st) && S_ISDIR(st.st_mode))
 			code = names_programs_add(cli, n, images);
 		free(images);

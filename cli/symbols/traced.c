@@ -303,12 +303,15 @@ static void warn_owner(struct cli *cli, const struct traced_image *im)
 		cli_warn(cli, "%s: the trace has no VM %s: it is not used", im->given->path, name);
 }
 
-static void warn_image(struct cli *cli, const struct traced_image *im)
+static void warn_image(struct cli *cli, const struct traced_image *im, bool missing)
 {
 	struct vmpt_image_counts c;
 
 	vmpt_image_counts(im->image, &c);
 	if (!im->used || c.found)
+		return;
+	/* A recording's own were not needed: the code was known before they were asked. */
+	if (!im->given->option && !missing)
 		return;
 	/* Other CPUs' streams, which were not read, may have it. */
 	if (im->owners && !im->traced && !cli->cpus)
@@ -340,7 +343,7 @@ void traced_warn(struct cli *cli, const struct traced *t, const struct vmpt_flow
 		return;
 	}
 	for (i = 0; i < t->images; i++)
-		warn_image(cli, &t->image[i]);
+		warn_image(cli, &t->image[i], c->gaps[VMPT_FLOW_NO_CODE] != 0);
 	if (misfits && misfits >= c->branches / MISFITS)
 		cli_warn(cli,
 			 "the code does not fit the trace (gaps: %s%s): it is of "

@@ -107,7 +107,7 @@ struct tree_frame {
 struct tree_task {
 	bool known, wanted;
 	u32 vm, process;
-	u32 root; /* of which .process is: another one after execve() */
+	u32 root;		  /* of which .process is: another one after execve() */
 	struct tree_frame *frame; /* [0] is no frame but the top */
 	size_t frames, room;
 	size_t inside; /* --function: its frame; 0: outside of it */
