@@ -89,7 +89,9 @@ static void on_stream(virStreamPtr stream, int events, void *opaque)
 			memmove(c->typed, c->typed + n, c->waiting);
 		}
 	}
-	if ((events & VIR_STREAM_EVENT_READABLE && !take_output(stream)) ||
+	/* What it said last may come with its end. */
+	if ((events & (VIR_STREAM_EVENT_READABLE | VIR_STREAM_EVENT_HANGUP) &&
+	     !take_output(stream)) ||
 	    events & (VIR_STREAM_EVENT_ERROR | VIR_STREAM_EVENT_HANGUP)) {
 		virStreamEventUpdateCallback(stream, 0);
 		change_state(c, DOMAIN_CONSOLE_OVER);

@@ -12,10 +12,11 @@
 
 #include "cli/domain/domain.h"
 
-#define STOP_TELL    2.0 /* seconds of waiting for QEMU before a message */
-#define STOP_GRACE   15.0
-#define STOP_LOOK_MS 100
-#define TICK_MS	     500
+#define STOP_TELL     2.0 /* seconds of waiting for QEMU before a message */
+#define STOP_GRACE    15.0
+#define STOP_LOOK_MS  100
+#define DRAIN_SECONDS 1.0
+#define TICK_MS	      500
 
 /* ---- which domains ---- */
 
@@ -322,6 +323,16 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* What the guest said last is in its stream still when libvirt says that it has ended. */
+static void drain_console(struct domain_run *run)
+{
+	const double end = now() + DRAIN_SECONDS;
+
+	while (run->console && all_ended(run) && !domain_signal() && now() < end &&
+	       domain_console_state(run->console) == DOMAIN_CONSOLE_OPEN)
+		domain_wait(1 + (int)(1000 * DRAIN_SECONDS / 20));
+}
+
 int domain_run_wait(struct domain_run *run, u64 seconds)
 {
 	double start = now(), end = start + (double)seconds, left;
@@ -343,6 +354,7 @@ int domain_run_wait(struct domain_run *run, u64 seconds)
 		most = run->tick ? TICK_MS : 3600000;
 		domain_wait(seconds && 1000 * left < most ? 1 + (int)(1000 * left) : most);
 	}
+	drain_console(run);
 	return CLI_OK;
 }
 
