@@ -252,6 +252,59 @@ static struct context *turn(struct vmpt_calls *e, struct feed *f, u32 at)
 	return e->error ? NULL : c;
 }
 
+/*
+ * The usual call and return, as arrive.c does them: block @id comes after block @before, of the
+ * same address space. Without items, where the frame's memory and node are there. False: not this.
+ */
+static bool quick_call(struct vmpt_calls *e, const struct feed *f, struct stack *s, u32 before,
+		       u32 id)
+{
+	const struct zone *z = &e->zone[f->block[id].zone];
+	const u64 ip = f->place[id].ip, ret = f->place[before].next;
+	struct frame *top = &s->frame[s->depth - 1];
+	u32 node;
+
+	if (ip == ret || z->role != VMPT_ROLE_PLAIN || s->depth >= s->room)
+		return false;
+	node = child_near(e, top->node, VMPT_CALL_CALL, z->function ? z->function : ip);
+	if (!node)
+		return false;
+	top[1] = (struct frame){
+		.ret = ret,
+		.function = z->function,
+		.tsc = f->tsc,
+		.instructions = s->instructions,
+		.node = node,
+		.kind = VMPT_CALL_CALL,
+		.kernel = is_kernel(&e->space[z->space], ip),
+		.local = z->function && top->function == z->function && ip != z->function,
+	};
+	s->depth++;
+	e->node[node].calls += e->counting;
+	return true;
+}
+
+static inline bool quick(struct vmpt_calls *e, const struct feed *f, struct stack *s, u32 before,
+			 u32 id)
+{
+	const struct block *b = &f->block[id], *was = &f->block[before];
+	struct frame *top;
+
+	if (e->options.items || !b->zone || s->depth < 2 || s->over ||
+	    e->zone[b->zone].space != e->zone[was->zone].space)
+		return false;
+	if (was->how == HOW_CALL)
+		return quick_call(e, f, s, before, id);
+	top = &s->frame[s->depth - 1];
+	if (was->how != HOW_RET || top->kind != VMPT_CALL_CALL || !top->ret ||
+	    top->ret != f->place[id].ip)
+		return false;
+	s->depth--;
+	if (e->zone[b->zone].function)
+		top[-1].function = e->zone[b->zone].function;
+	return true;
+}
+
 static void take_blocks(struct vmpt_calls *e, struct feed *f)
 {
 	const u32 n = f->part[f->part_at].count, last = f->part[f->part_at].last;
@@ -269,6 +322,11 @@ static void take_blocks(struct vmpt_calls *e, struct feed *f)
 		if (b->zone != zone || block[ids[i - 1]].how) {
 			if (i && c) {
 				count(e, c->stack, run);
+				if (quick(e, f, c->stack, ids[i - 1], ids[i])) {
+					zone = b->zone;
+					run = b->insns;
+					continue;
+				}
 				if (block[ids[i - 1]].how)
 					go_on(c, f, ids[i - 1]);
 			}

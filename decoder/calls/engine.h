@@ -157,7 +157,7 @@ struct vmpt_calls {
 	struct vmpt_call_node *node;
 	size_t nodes;
 	struct vmpt_hash node_of;
-	u32 *near; /* NEAR nodes, by a plain hash */
+	u32 *near; /* CALLS_NEAR nodes, by a plain hash */
 	struct root {
 		u64 cr3; /* ~0: the kernel's */
 		u32 vm, node;
@@ -247,6 +247,27 @@ void vmpt_calls_code_at(struct vmpt_calls *e, u32 space, u64 ip, struct code *co
 u64 vmpt_calls_soft_int(const struct vmpt_calls *e, const struct feed *f, u32 space, u64 ip);
 
 /* ---- tree.c ---- */
+
+/* Nodes that are found by one multiplication: .near */
+#define CALLS_NEAR 8192u
+
+static inline u32 near_slot(u32 parent, u64 function)
+{
+	return ((function ^ parent) * 0x9e3779b97f4a7c15ULL >> 40) % CALLS_NEAR;
+}
+
+static inline bool is_child(const struct vmpt_call_node *n, u32 parent, u8 kind, u64 function)
+{
+	return n->parent == parent && n->function == function && n->kind == kind;
+}
+
+/* The child of @parent, if it was used a short while ago; else 0. */
+static inline u32 child_near(const struct vmpt_calls *e, u32 parent, u8 kind, u64 function)
+{
+	const u32 id = e->near[near_slot(parent, function)];
+
+	return id && is_child(&e->node[id], parent, kind, function) ? id : 0;
+}
 
 int vmpt_calls_tree_open(struct vmpt_calls *e);
 /* The child of @parent; it is made if there is none. */

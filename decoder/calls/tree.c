@@ -4,14 +4,6 @@
 
 #define NODES_DEFAULT (4u << 20)
 
-/* Nodes that are found by one multiplication. */
-#define NEAR 8192u
-
-static bool is_child(const struct vmpt_call_node *n, u32 parent, u8 kind, u64 function)
-{
-	return n->parent == parent && n->function == function && n->kind == kind;
-}
-
 static u32 add(struct vmpt_calls *e, u64 hash, const struct vmpt_call_node *n)
 {
 	u32 id = (u32)e->nodes;
@@ -26,7 +18,7 @@ static u32 add(struct vmpt_calls *e, u64 hash, const struct vmpt_call_node *n)
 
 int vmpt_calls_tree_open(struct vmpt_calls *e)
 {
-	e->near = calloc(NEAR, sizeof(*e->near));
+	e->near = calloc(CALLS_NEAR, sizeof(*e->near));
 	if (!e->near)
 		return -VMPT_E_NOMEM;
 	if (!e->options.nodes_max)
@@ -37,11 +29,10 @@ int vmpt_calls_tree_open(struct vmpt_calls *e)
 
 u32 vmpt_calls_child(struct vmpt_calls *e, u32 parent, u8 kind, u64 function, u32 space)
 {
-	u32 *near = &e->near[((function ^ parent) * 0x9e3779b97f4a7c15ULL >> 40) % NEAR];
-	u32 id = *near;
+	u32 id = child_near(e, parent, kind, function);
 	u64 hash;
 
-	if (id && is_child(&e->node[id], parent, kind, function))
+	if (id)
 		return id;
 	hash = vmpt_mix64(function ^ vmpt_mix64((u64)parent << 8 | kind));
 	id = vmpt_hash_find(&e->node_of, hash, k, is_child(&e->node[k], parent, kind, function));
@@ -56,7 +47,7 @@ u32 vmpt_calls_child(struct vmpt_calls *e, u32 parent, u8 kind, u64 function, u3
 						   .function = function,
 						   .space = space });
 	}
-	*near = id;
+	e->near[near_slot(parent, function)] = id;
 	return id;
 }
 

@@ -92,24 +92,29 @@ static void put_call(u32 function, u32 at, u64 where)
 	memcpy(kernel + function * SIZE + at + 1, &distance, 4);
 }
 
+static void put_bytes(u8 *to, const char *bytes, size_t n)
+{
+	memcpy(to, bytes, n);
+}
+
 static void make_code(void)
 {
 	u32 i;
 
 	memset(program, 0xf4, sizeof(program));
 	memset(kernel, 0xf4, sizeof(kernel));
-	memcpy(program, "\x0f\x05\xcc\xcd\x80\xff\xe0", 7);
-	memcpy(program + SIZE, "\xc3", 1);
-	memcpy(program + 2 * SIZE, "\x0f\x05", 2);
-	memcpy(kernel + ENTRY * SIZE, "\x48\xcf", 2);
+	put_bytes(program, "\x0f\x05\xcc\xcd\x80\xff\xe0", 7);
+	put_bytes(program + SIZE, "\xc3", 1);
+	put_bytes(program + 2 * SIZE, "\x0f\x05", 2);
+	put_bytes(kernel + ENTRY * SIZE, "\x48\xcf", 2);
 	put_call(EVENT, 0, AT(SCHEDULE));
-	memcpy(kernel + EVENT * SIZE + AFTER_CALL, "\x48\xcf", 2);
-	memcpy(kernel + SWITCH * SIZE, "\x90\xc3", 2);
+	put_bytes(kernel + EVENT * SIZE + AFTER_CALL, "\x48\xcf", 2);
+	put_bytes(kernel + SWITCH * SIZE, "\x90\xc3", 2);
 	put_call(SCHEDULE, 0, AT(SWITCH));
-	memcpy(kernel + SCHEDULE * SIZE + AFTER_CALL, "\x75\xf9\xc3", 3);
+	put_bytes(kernel + SCHEDULE * SIZE + AFTER_CALL, "\x75\xf9\xc3", 3);
 	for (i = THREAD; i < THREAD + 4; i++) {
 		put_call(i, 0, AT(SCHEDULE));
-		memcpy(kernel + i * SIZE + AFTER_CALL, "\xeb\xf9", 2);
+		put_bytes(kernel + i * SIZE + AFTER_CALL, "\xeb\xf9", 2);
 	}
 }
 
