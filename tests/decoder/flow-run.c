@@ -264,6 +264,18 @@ void flow_real_close(struct flow_real *real)
 
 /* ---- generated traces ---- */
 
+struct tracegen *flow_script(const char *name)
+{
+	struct tracegen *gen;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s.trace", test_source("tests/tracegen/scripts"), name);
+	gen = tracegen_run_file(path, NULL);
+	ck_assert_ptr_nonnull(gen);
+	ck_assert_msg(!tracegen_error(gen), "%s", tracegen_error(gen));
+	return gen;
+}
+
 void flow_generated_open(struct flow_generated *code, const struct tracegen *gen)
 {
 	struct vmpt_image_options options = { .kind = VMPT_IMAGE_BYTES, .has_address = true };

@@ -66,6 +66,9 @@ void flow_real_close(struct flow_real *real);
 
 /* The code of a generated trace: each owner's pages, in files of test_dir_make(). */
 struct tracegen;
+/* A script of tests/tracegen/scripts, by its name; tracegen_free() it. */
+struct tracegen *flow_script(const char *name);
+
 struct flow_generated {
 	struct vmpt_image *image[64];
 	size_t count;

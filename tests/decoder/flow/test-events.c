@@ -186,15 +186,9 @@ static const char *const scripts[] = {
 START_TEST(generated)
 {
 	struct flow_generated code;
-	struct tracegen *gen;
-	char path[4096];
+	struct tracegen *gen = flow_script(scripts[_i]);
 	size_t i, events = 0;
 
-	snprintf(path, sizeof(path), "%s/%s.trace", test_source("tests/tracegen/scripts"),
-		 scripts[_i]);
-	gen = tracegen_run_file(path, NULL);
-	ck_assert_ptr_nonnull(gen);
-	ck_assert_msg(!tracegen_error(gen), "%s", tracegen_error(gen));
 	flow_generated_open(&code, gen);
 	for (i = 0; i < tracegen_streams(gen); i++) {
 		const struct tracegen_stream *s = tracegen_stream(gen, i);
